@@ -1,4 +1,4 @@
-"""Facts about this installation and machine: where assets lie, who uses it, and how many processors there are."""
+"""Facts about this installation and machine: version, assets, user, and how many processors there are."""
 
 import errno
 import getpass
@@ -8,6 +8,13 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 ROOT = _HERE.parent  # the folder that contains the packages app, engine and store
+
+
+def find_version() -> str:
+    """Return the version of this installation, such as ``0.1.0``."""
+    from importlib.metadata import version  # slow to load
+
+    return version("topiary-explorer")
 
 
 def find_asset(name: str) -> Path:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Double, cast, delete, extract, func, insert, update
-from sqlalchemy.dialects.postgresql import insert as insert_or_update
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from store.errors import DamagedStore, RefusedRow, StoreError, UnreachableStore
@@ -181,6 +180,8 @@ def has_arrived(connection: Connection, receipt: Receipt) -> bool:
 
     Writing to the same row makes it wait until the server has ended the transaction.
     """
+    from sqlalchemy.dialects.postgresql import insert as insert_or_update  # slow to load, and rarely needed
+
     statement = insert_or_update(receipts).values(writer=receipt.writer, sequence=0, written=_NOW)
     upsert = statement.on_conflict_do_update(index_elements=[receipts.c.writer], set_={"written": _NOW})
     return bool(connection.execute(upsert.returning(receipts.c.sequence)).scalar_one() == receipt.sequence)

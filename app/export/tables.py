@@ -100,10 +100,8 @@ def _list_cells(frame: pd.DataFrame) -> list[list[Any]]:
 
 
 def _write_excel(table: ExportTable, path: Path, frames: Iterator[pd.DataFrame]) -> None:
-    try:
-        from openpyxl import Workbook
-    except ImportError as error:
-        raise TableFileError("Excel files need openpyxl: pip install 'topiary-explorer[xlsx]'") from error
+    from openpyxl import Workbook  # takes a while to import
+
     book = Workbook(write_only=True)
     sheet = book.create_sheet(table.name[:31])
     rows = 0

@@ -242,7 +242,7 @@ def _recount_texts(
     documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], rules: Rules
 ) -> list[WordCounts]:
     """Count the words of documents by the rules of the corpus, dropping the positions of words."""
-    recounts = (rules.count_clean(counted(rules.wording.prepare_document(document))) for document in documents)
+    recounts = (rules.count_clean(rules.wording.clean_document(document, counted)) for document in documents)
     return [each._replace(spans=()) for each in recounts]
 
 

@@ -198,7 +198,12 @@ def make_report(prepared: PreparedDocuments, options: ImportOptions, *, file: st
     tokens_kept = tokens - sum(cut.tokens for cut in observer.cuts)
     wordless = int(np.count_nonzero(prepared.lengths == 0))
     warnings = list_warnings(
-        observer, wordless=wordless, tokens_kept=tokens_kept, words_kept=len(source.vocabulary), texts=prepared.texts
+        observer,
+        wordless=wordless,
+        tokens_kept=tokens_kept,
+        words_kept=len(source.vocabulary),
+        texts=prepared.texts,
+        split=options.split if options.divides else None,
     )
     return Report(
         path=file,
@@ -227,7 +232,7 @@ def make_report(prepared: PreparedDocuments, options: ImportOptions, *, file: st
         warnings=warnings,
         notes=tuple(source.notes),
         options={name: value for name, value in options.report().items() if name != "name"},
-        proposed=observer.proposed,
+        proposed={name: value for name, value in observer.proposed.items() if getattr(options, name) != value},
         recommended=observer.recommended,
     )
 

@@ -103,7 +103,7 @@ class Rules:
 
     def count(self, text: str) -> WordCounts:
         """Count the words of a text after :meth:`app.ingest.text.wording.Wording.prepare_text`."""
-        return self._count(*clean_with_places(text))
+        return self._count(*clean_with_places(self.wording.lower_capitals(text)))
 
     def count_clean(self, text: str) -> WordCounts:
         """Count the words of a text that a reader has cleaned; its spans are positions in the clean text."""
@@ -302,7 +302,8 @@ def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[
         if len(documents) == MOST:
             raise IngestError(path, f"has more than {MOST:,} documents; give a part of them at a time")
         prepared = rules.wording.prepare_document(document)
-        documents.append(NewDocument(prepared.title, prepared.text, rules.count_clean(source.counted(prepared))))
+        clean = rules.wording.clean_document(document, source.counted)
+        documents.append(NewDocument(prepared.title, prepared.text, rules.count_clean(clean)))
     return documents
 
 

@@ -19,12 +19,16 @@ import numpy as np
 from app.ingest import files, packing, readers
 from app.ingest.archives import Unpacked, holds_more_than_texts, is_tar
 from app.ingest.errors import IngestError
+from app.ingest.exporting import advise_export, advise_exports
 from app.ingest.options import ImportOptions
 from app.ingest.readers import matrices
 from app.ingest.readers.described_texts import TABLES, open_texts
 from app.ingest.readers.documents import KINDS
+from app.ingest.readers.texts import read_texts
 from app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
 from app.ingest.text.cleaning import make_storable
+from app.ingest.text.garbled import repair_source
+from app.ingest.text.passages import advise_size, count_words
 
 _NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
 _NO_CELLS = "is no table with separated cells (--format csv reads a text file as one)"
@@ -47,11 +51,23 @@ _NOT_ACCEPTED = {  # why some readers do not accept an option
 }
 # Options accepted by the readers that find words by a pattern.
 _OF_TEXTS = ("html", "strip_mail", "hyphens", "lemmas", "phrases", "phrase_npmi", "phrase_count", "split")
-_SPLIT_ADVICE = "--split chapters, paragraphs or '500 words'"
 _CATCH_ALL = ("lines", "text")  # used only if no more particular reader recognises a file
 
 # Formats recognised by the names or the content of files, which readers of texts or lines would recognise as well.
-_LAYOUTS = ("octis", "topmost", "wiki", "bibtex", "feed", "medline", "ris", "whatsapp", "wordcounts", "wos")
+_LAYOUTS = (
+    "captions",
+    "octis",
+    "topmost",
+    "wiki",
+    "bibtex",
+    "feed",
+    "iramuteq",
+    "medline",
+    "ris",
+    "whatsapp",
+    "wordcounts",
+    "wos",
+)
 
 
 def list_readers() -> tuple[Reader, ...]:
@@ -165,13 +181,16 @@ def _find_fitting(path: Path, options: ImportOptions) -> Reader:
     if name is not None:
         if name not in by_name:
             raise IngestError(path, f"there is no format {name!r}; the formats are {names}")
+        is_binary = not path.is_dir() and b"\0" in files.read_start(path)
+        if is_binary and not by_name[name].recognise(path) and (advice := advise_export(path)):
+            raise IngestError(path, advice)
         return by_name[name] if name != "text" else open_texts(path, options, table_readers) or by_name[name]
     fitting = [reader for reader in by_name.values() if reader.recognise(path)]
     specific = [reader for reader in fitting if reader.name not in _CATCH_ALL] or fitting
     if options.divides and {reader.name for reader in specific} <= {"lines"} and files.find_suffix(path) in KINDS:
         return open_texts(path, options, table_readers) or by_name["text"]  # the file is one long text
     if not specific:
-        raise IngestError(path, f"{_describe_unknown(path)}, or name a format with --format: {names}")
+        raise IngestError(path, _describe_unknown(path, names))
     specific = [reader for reader in specific if reader.name in _LAYOUTS] or specific
     rivals = [reader.name for reader in specific if reader.name != "text"]
     if any(reader.name == "text" for reader in fitting) and table_readers.keys() >= set(rivals):
@@ -187,15 +206,30 @@ def _take_only(specific: Sequence[Reader], path: Path) -> Reader:
     return specific[0]
 
 
-def _describe_unknown(path: Path) -> str:
+def _describe_unknown(path: Path, formats: str) -> str:
     """Explain that the format of a path is not recognised, with the kinds of files in a folder and some advice."""
-    if not path.is_dir() and path.suffix.lower() in KINDS:
-        return f"is one document, and a corpus has many: import the folder it is in, or divide it with {_SPLIT_ADVICE}"
-    folder_files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else []
+    or_name = f"or name a format with --format: {formats}"
+    if not path.is_dir():
+        if path.suffix.lower() in KINDS:
+            return f"is one document, and a corpus has many: import the folder it is in, {_advise_split(path)}{or_name}"
+        if advice := advise_export(path):
+            return advice
+        return f"is not of a format that is recognised: save texts as .txt, {or_name}"
+    folder_files = sorted(file for file in path.rglob("*") if file.is_file())
     contents = f" (it holds {files.describe_kinds(folder_files)})" if folder_files else ""
     zips = [file for file in folder_files if file.suffix.lower() == ".zip"]
-    advice = f"import {zips[0].relative_to(path)} itself" if zips else "save texts as .txt"
-    return f"is not of a format that is recognised{contents}: {advice}"
+    advice = f"import {zips[0].relative_to(path)} itself" if zips else advise_exports(folder_files)
+    return f"is not of a format that is recognised{contents}: {advice or 'save texts as .txt'}, {or_name}"
+
+
+def _advise_split(path: Path) -> str:
+    """Return how a single text can be divided, as a part of a sentence; empty if it is too short, or damaged."""
+    try:
+        words = sum(count_words(document.text) for document in read_texts(path, ImportOptions()).documents())
+    except IngestError:
+        return ""
+    split = advise_size(words)
+    return f"divide it with {split} (or chapters, or paragraphs, where it has such), " if split else ""
 
 
 T = TypeVar("T")
@@ -228,7 +262,7 @@ def guard_source(
 ) -> Source:
     """Return the source with its documents read inside the contexts `refuse_failures` and ``besides``."""
     if isinstance(source, TextSource):
-        return replace(source, documents=partial(_guard_items, source.documents, where, besides))
+        return replace(source, documents=partial(_guard_items, repair_source(source).documents, where, besides))
     return replace(source, blocks=partial(_guard_items, source.blocks, where, besides))
 
 

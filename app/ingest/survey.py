@@ -68,7 +68,7 @@ def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocumen
     words: list[int] = []
     values: list[int] = []
     for document in documents:
-        frequencies = Counter(wording.tokens(counted(wording.prepare_document(document)), stopped))
+        frequencies = Counter(wording.tokens(wording.clean_document(document, counted), stopped))
         lengths.append(len(frequencies))
         words.extend([numbers[word] for word in frequencies])
         values.extend(frequencies.values())
@@ -81,7 +81,7 @@ def find_runs(
 ) -> list[list[list[str]]]:
     """Return the words of each document, in runs of adjacent words."""
     unique: dict[str, str] = {}  # equal words share one object, which is pickled once
-    texts = (wording.space_text(counted(wording.prepare_document(document))) for document in documents)
+    texts = (wording.space_text(wording.clean_document(document, counted)) for document in documents)
     return [[[unique.setdefault(word, word) for word in run] for run in wording.runs(text)] for text in texts]
 
 
@@ -99,6 +99,8 @@ class _Survey:
     documents: int = 0
     pages: int = 0
     mail: int = 0
+    characters: int = 0
+    dotless: int = 0  # letters ı and İ
 
 
 def find_wording(
@@ -140,14 +142,26 @@ def find_wording(
         lemmas=lemma_languages,
         stop_words=stop_languages,
         stop_list=tuple(sorted(file_words | source.stop_words)),
+        dotless=_find_dotless(survey),
     )
     notes += [stop_note, *segment_notes]
+    if wording.dotless != "no":
+        notes.append("the capital I is read as ı and İ as i, as in Turkish")
     if lemma_languages:
         notes.append(f"words are counted in their dictionary form in {_list_languages(lemma_languages)}")
     if options.phrases:
         wording = replace(wording, phrases=_find_phrases(source, wording, options, progress, map_batches))
         notes.append(_note_phrases(wording.phrases))
     return wording, recognised, [note for note in notes if note]
+
+
+_DOTLESS_SHARES = {"all": 0.015, "marked": 0.0005}  # least share of ı and İ among the characters; 4 % in Turkish
+
+
+def _find_dotless(survey: _Survey) -> str:
+    """Return in which texts the capital I is one without a dot, by the share of such letters."""
+    shares = _DOTLESS_SHARES.items()
+    return next((which for which, share in shares if survey.dotless > share * survey.characters), "no")
 
 
 def _list_documents(source: TextSource) -> Iterator[TextDocument]:
@@ -161,11 +175,14 @@ def _look_at_texts(source: TextSource, wording: Wording, options: ImportOptions,
     for document in _list_documents(source):
         survey.documents += 1
         survey.pages += wording.is_page(document.text)
+        survey.characters += len(document.text)
+        if not document.text.isascii():
+            survey.dotless += document.text.count("ı") + document.text.count("İ")
         if wording.strip_mail:
             survey.mail += strip_mail_lines(document.text).split() != document.text.split()
         if options.hyphens == "auto":
             survey.cut.see(document.text)
-        survey.sample.add(lambda document=document: source.counted(wording.prepare_document(document)))  # type: ignore[misc]
+        survey.sample.add(lambda document=document: wording.clean_document(document, source.counted))  # type: ignore[misc]
         if survey.documents % BLOCK == 0:
             progress(f"Recognising the language: {survey.documents:,} documents", None)
     return survey

@@ -358,7 +358,7 @@ def _choose_vocabulary(
     ordered, numbers = frequencies.list_sorted()
     lengths = frequencies.lengths
     if not len(lengths):
-        raise IngestError(source.where, "has no documents for training or test; look at its split")
+        raise IngestError(source.where, "has no documents for training or test; look at its split, if it has one")
     if not ordered:
         raise IngestError(source.where, observing.explain_no_words(observer, frequencies.stopped, options))
     document_counts, totals = frequencies.document_counts[numbers], frequencies.totals[numbers]

@@ -1,5 +1,6 @@
 """Tiny files of records about publications, feeds, chats and the like, whole ones and broken ones."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,6 +68,17 @@ def word_counts(folder: Path) -> Path:
     return folder
 
 
+def captions(folder: Path) -> Path:
+    for n, word in enumerate(WORDS):
+        cues = [{"text": text, "start": 2.0 * n, "duration": 2.0} for n, text in enumerate(("apple", f"{word} wine"))]
+        write(folder / f"{n}.json", json.dumps(cues))
+    return folder
+
+
+def starred(folder: Path) -> Path:
+    return write(folder / "c.txt", "".join(f"**** *id_{n} *kind_a\napple\n{word}\n" for n, word in enumerate(WORDS)))
+
+
 def _more(make: Callable[[Path], Path], name: str, text: str) -> Callable[[Path], Path]:
     """The folder of what ``make`` makes, with one more file."""
 
@@ -87,6 +99,8 @@ RECORD_SAMPLES = {
     "xml": Sample(xml_list, 4, 4, 12),
     "whatsapp": Sample(chat, 4, 3, 8),
     "wordcounts": Sample(word_counts, 4, 4, 22),
+    "captions": Sample(captions, 4, 4, 12),
+    "iramuteq": Sample(starred, 4, 3, 8),
 }
 
 _SINGLE = (("ris", ris), ("wos", wos), ("medline", medline), ("bibtex", bibtex), ("whatsapp", chat))
@@ -113,6 +127,10 @@ RECORD_BROKEN = [
     Broken("xml", file_of("a.xml", "<rows><row><t>pear</t></row><row><t>fig</t></rows>"), None, "no sound XML"),
     Broken("xml", file_of("a.xml", "<text>pear</text>"), None, "no element that repeats"),
     Broken("xml", file_of("a.xml", "<rows><row id='1'/><row id='2'/>" + "<a>" * 300), None, "within each other"),
+    Broken("captions", file_of("a.json", '[{"text": "pear"}]'), None, "has no captions"),
+    Broken("captions", _more(captions, "x.json", '[{"text": "pear", "start": 0.5, "dur'), None, "not JSON"),
+    Broken("iramuteq", file_of("a.txt", "pear\n**** *id_1\nfig\n"), 1, "above the first line of stars"),
+    Broken("iramuteq", file_of("a.txt", "\n"), None, "no line of stars"),
     Broken("whatsapp", file_of("_chat.txt", "no messages\n"), None, "has no messages"),
     Broken("wordcounts", file_of("a.txt", "pear\t1\nfig\t2\nplum\t3\n"), None, "one document"),
     Broken("wordcounts", _more(word_counts, "x.txt", "fig\t9\npear\t1\nplum\t4\nfig\t9999999999\n"), 4, "not a word"),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import NONE, ImportOptions
-from app.ingest.readers import texts
+from app.ingest.readers import companions, texts
 from app.ingest.readers.documents import KINDS
 from app.ingest.source import Reader, TextDocument, TextSource
 from app.ingest.tables import column_names, joining
@@ -55,9 +55,9 @@ def _make_reader(
     """
 
     def read_described(path: Path, options: ImportOptions) -> TextSource:
-        text_members = members or texts.list_members(path)
+        text_members, copies = (members, []) if members else _list_members(path, options)
         source = texts.read_texts(path, options, text_members)
-        source.notes.extend(notes)
+        source.notes.extend([*copies, *notes])
         files_in = text_members.list_names()
         pattern = None if options.name_fields in (None, NONE) else Pattern(str(options.name_fields))
         if pattern is None and not joins:
@@ -94,11 +94,13 @@ def open_texts(
     """
     if options.metadata in (None, NONE) and not path.is_dir():
         return _make_reader()
-    members = texts.list_members(path)
+    members, copies = _list_members(path, options)
     if options.metadata is not None:
-        return _join_given(path, members, options, readers)
-    tables = _list_tables(path, members, readers)
-    joined, notes = [], []
+        return _join_given(path, members, options, readers, copies)
+    sidecars = companions.find_sidecars(members)
+    members_left = members.leave_out(frozenset(sidecars.values()))
+    tables = _list_tables(path, members_left, readers)
+    joined, notes = [], copies
     for table in tables if len(tables) <= _MOST_TABLES else []:
         try:
             join = _join_rows(table, readers, members.list_names(), options)
@@ -113,7 +115,13 @@ def open_texts(
             joined.append((table, join))
     if rivals and not _are_texts_meant(path, members, options, tables, rivals, dict(joined)):
         return None
-    return _make_described(path, members, joined, notes)
+    described = [companions.join_sidecars(path, sidecars, readers["jsonl"], options)] if sidecars else []
+    return _make_described(path, members_left, joined, notes, described)
+
+
+def _list_members(path: Path, options: ImportOptions) -> tuple[texts.TextMembers, list[str]]:
+    """Return the files of texts, each text once, and notes about texts that are there in several formats."""
+    return companions.leave_out_copies(path, texts.list_members(path), options.encoding)
 
 
 class _Table(NamedTuple):
@@ -138,12 +146,18 @@ def _join_rows(
 
 
 def _make_described(
-    path: Path, members: texts.TextMembers, joined: Sequence[tuple[_Table, Join]], notes: Sequence[str] = ()
+    path: Path,
+    members: texts.TextMembers,
+    joined: Sequence[tuple[_Table, Join]],
+    notes: Sequence[str] = (),
+    described: Sequence[Join] = (),
 ) -> Reader:
     paths = [table.path for table, _ in joined if path.is_dir() and table.path.is_relative_to(path)]
     joined_tables = [PurePosixPath(each.relative_to(path).as_posix()) for each in paths]
     accepts = [option for table, _ in joined for option in table.reader.accepts if option != "text_column"]
-    return _make_reader(members.leave_out(joined_tables), [join for _, join in joined], accepts, notes)
+    if described:
+        accepts += ["title_column", "label_column", "split_column"]
+    return _make_reader(members.leave_out(joined_tables), [*described, *(join for _, join in joined)], accepts, notes)
 
 
 def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, Reader]) -> list[_Table]:
@@ -155,11 +169,11 @@ def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, R
 
 
 def _join_given(
-    path: Path, members: texts.TextMembers, options: ImportOptions, readers: Mapping[str, Reader]
+    path: Path, members: texts.TextMembers, options: ImportOptions, readers: Mapping[str, Reader], notes: Sequence[str]
 ) -> Reader:
     """Return a reader of the texts and of the table given in the options."""
     if options.metadata == NONE:
-        return _make_reader(members)
+        return _make_reader(members, notes=notes)
     table = Path(str(options.metadata))
     kind = _TABLE_ENDINGS.get(files.find_suffix(table), "")
     if kind not in readers:
@@ -169,7 +183,7 @@ def _join_given(
     if join is None:
         cause = f"has no column with the names of the files in {path.name}, such as {names[0] if names else 'a.txt'!r}"
         raise IngestError(table, f"{cause}; add one, or leave --metadata out")
-    return _make_described(path, members, [(_Table(table, readers[kind]), join)])
+    return _make_described(path, members, [(_Table(table, readers[kind]), join)], notes)
 
 
 def _are_texts_meant(

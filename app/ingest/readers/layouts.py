@@ -298,8 +298,11 @@ def read_wordcounts(path: Path, options: ImportOptions) -> CountSource:
     words: dict[str, int] = {}
     totals: Counter[int] = Counter()
     count_file = CountFile(str(path))
+    n_without_letters = 0
     for file in paths:
-        bag = _read_bag(file, options.encoding)
+        read = _read_bag(file, options.encoding)
+        bag = {word: count for word, count in read.items() if any(map(str.isalpha, word))}
+        n_without_letters += len(read) - len(bag)
         numbers = [words.setdefault(word, len(words)) for word in bag]
         totals.update(dict(zip(numbers, bag.values(), strict=True)))
         order = np.argsort(np.array(numbers, np.int64))
@@ -311,6 +314,8 @@ def read_wordcounts(path: Path, options: ImportOptions) -> CountSource:
     folders = [_label_file(name) for name in names]
     labels, label_names = joining.encode_labels(folders if len(set(folders)) > 1 else [None] * len(names), {})
     notes.extend(files.note_guesses(paths[:_GUESSED], options.encoding))
+    if n_without_letters:
+        notes.append(f"{n_without_letters:,} entries without a letter, such as numbers, are left out")
     if options.stop_words is None:
         notes.extend(_note_stop_words(words, totals))
     return CountSource(

@@ -4,7 +4,7 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import PurePosixPath
@@ -114,9 +114,14 @@ def read_subtitles(text: str) -> str:
     >>> read_subtitles("1\n00:01,000 --> 00:02,000\n<i>The ferry</i>\n\n2\n00:02,000 --> 00:03,000\nwas late.")
     'The ferry\nwas late.'
     """
+    return join_cues(_split_cues(text.splitlines()))
+
+
+def join_cues(cues: Iterable[Sequence[str]]) -> str:
+    """Return the spoken lines of cues, without their marks; those that rolling captions repeat appear once."""
     spoken: list[str] = []
     last_lines: list[str] = []  # lines of the previous cue
-    for cue in _split_cues(text.splitlines()):
+    for cue in cues:
         lines = [line for each in cue if (line := _strip_marks(each))]
         new_lines = lines
         for size in range(min(len(last_lines), len(lines)), 0, -1):

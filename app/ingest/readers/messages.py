@@ -8,6 +8,7 @@ from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
+from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,7 +20,7 @@ from app.ingest.readers.text_kinds import WHATSAPP
 from app.ingest.source import GUESS, Reader, TextDocument, TextSource
 from app.ingest.text.cleaning import clean_text
 
-_MBOX, _EML = (".mbox", ".mbx"), (".eml",)
+_MBOX, _EML = (".mbox", ".mbx"), (".eml", ".emlx")
 _KEPT_HEADERS = ("from", "to", "date")  # headers that are shown with the document
 _HEADER = re.compile(rb"[!-9;-~]+:[ \t]")
 _SEPARATOR = b"From "
@@ -44,13 +45,19 @@ def _is_mail(path: Path) -> bool:
     ending = files.find_suffix(path)
     if ending in (*_MBOX, *_EML):
         return True
-    return ending in ("", ".txt") and text_kinds.find_kind_of_text(text_kinds.read_start(path)) == "mail"
+    return (
+        text_kinds.find_plain_suffix(path) in text_kinds.PLAIN
+        and text_kinds.find_kind_of_text(text_kinds.read_start(path)) == "mail"
+    )
 
 
 def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001 - the signature of every reader
     """Read the messages, with the subject as title, whose words are counted too; attachments are left out."""
     all_files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     mail = [file for file in all_files if _is_mail(file)] if path.is_dir() else all_files
+    if not mail:
+        cause = "has no mail in it: files .mbox and .eml, or messages with their headers (From:, Date:, Message-ID:)"
+        raise IngestError(path, f"{cause}; leave --format out, or give another folder")
     notes: list[str] = []
     if others := [file for file in all_files if file not in set(mail) and not file.name.startswith(".")]:
         notes.append(f"left out what is no mail: {files.describe_kinds(others)}")
@@ -68,9 +75,11 @@ def _read_mail_files(path: Path, mail: list[Path]) -> Iterator[TextDocument]:
     for file in mail:
         relative = PurePosixPath(file.relative_to(path).as_posix()) if file != path else PurePosixPath(file.name)
         folders = "/".join(relative.parts[:-1])
-        archive = files.strip_endings(relative) if len(mail) > 1 and files.find_suffix(file) not in _EML else None
-        label = folders or archive
-        for line, raw in _read_messages(file):
+        messages = _read_messages(file)
+        first = list(islice(messages, 2))
+        is_archive = len(mail) > 1 and (files.find_suffix(file) in _MBOX or len(first) > 1)
+        label = folders or (files.strip_endings(relative) if is_archive else None)
+        for line, raw in chain(first, messages):
             number += 1
             yield _make_mail(raw, number, label, file, line)
 
@@ -82,15 +91,23 @@ def _read_messages(path: Path) -> Iterator[tuple[int, bytes]]:
             raw = files.read_up_to(stream, _LARGEST + 1)
         if len(raw) > _LARGEST:
             raise IngestError(path, _TOO_LARGE)
-        yield 1, raw
+        yield 1, raw if files.find_suffix(path) != ".emlx" else _cut_length(raw)
         return
+    is_plain = text_kinds.begins_with_mail_headers(text_kinds.read_start(path))
     with files.open_file(path) as stream:
         first, number = stream.readline(files.LARGEST_TEXT).removeprefix(b"\xef\xbb\xbf"), 1
         while first and not first.strip() and number < _MOST_BLANK:
             first, number = stream.readline(files.LARGEST_TEXT), number + 1
-        if not first.startswith(_SEPARATOR):
-            raise IngestError(path, "is no mbox file: its messages do not begin with a line 'From ...'", 1)
-        yield from _split_mbox(stream, path, number)
+        if not (first.startswith(_SEPARATOR) or is_plain):
+            cause = "is no mail: it begins neither with a line 'From ...' nor with the headers of a message"
+            raise IngestError(path, f"{cause}; leave --format out", 1)
+        yield from _split_mbox(stream, path, number, [first] if is_plain else [])
+
+
+def _cut_length(raw: bytes) -> bytes:
+    """Return a message of Apple Mail without the number of its bytes, in the first line, and what follows it."""
+    head, _, rest = raw.partition(b"\n")
+    return rest[: int(head)] if head.strip().isdigit() else raw
 
 
 _MOST_BLANK = 10  # blank lines above the first message
@@ -98,15 +115,19 @@ _LARGEST = 1 << 26  # bytes of a message, attachments included
 _TOO_LARGE = f"has a message of more than {_LARGEST >> 20} MB; remove its attachments"
 
 
-def _split_mbox(stream: Any, path: Path, number: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the messages of an mbox, split at lines "From ..." below a blank line and above a header."""
-    lines: list[bytes] = []
-    first_line, size, after_blank = number, 0, False
+def _split_mbox(stream: Any, path: Path, number: int, lines: list[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield the messages of an mbox, split at lines "From ..." below a blank line and above a header.
+
+    ``lines`` are those of the first message that are already read; it has no line "From ..." if there are any.
+    """
+    is_plain, size = bool(lines), sum(map(len, lines))
+    first_line, after_blank = number, False
     line = stream.readline(files.LARGEST_TEXT)
     while line:
         number += 1
         next_line = stream.readline(files.LARGEST_TEXT)
-        if after_blank and line.startswith(_SEPARATOR) and (_HEADER.match(next_line) or _DATE_ENDING.search(line)):
+        heads = _HEADER.match(next_line) is not None, _DATE_ENDING.search(line) is not None
+        if after_blank and line.startswith(_SEPARATOR) and (all if is_plain else any)(heads):
             yield first_line, b"".join(lines)
             lines, first_line, size = [], number, 0
         else:

@@ -21,6 +21,7 @@ from app.ingest.tables.opening import ARROWS, WORKBOOKS, open_table
 from app.ingest.tables.records import make_text_source
 from app.ingest.tables.roles import PARTS, find_roles, split_columns
 from app.ingest.tables.sheets import PARQUET, look_at_workbook, note_repeated_names, read_arrow_rows
+from app.ingest.text.passages import advise_size, count_words
 
 _REFUSED_COUNTS = (
     "is a table of documents, words and counts; leave --format csv out to read it as counts, or name a column of texts "
@@ -72,7 +73,7 @@ def _read_table(path: Path, parts: Sequence[files.Part], options: ImportOptions,
     source = make_text_source(
         path,
         parts,
-        find_roles(sample, options, first, named=table.names.header),
+        find_roles(sample, table.names.complete_options(options), first, named=table.names.header),
         table.records,
         options,
         header=table.names.header,
@@ -118,8 +119,6 @@ _EXPORT_SIGN = re.compile(
 )
 _FEWEST_SIGNS = 3  # such lines in an export
 _MOST_FIELDS, _FEWEST_TIMES = 12, 5  # frequent names of fields to count, and how often each occurs at least
-_SPLIT_ADVICE = "--split chapters, paragraphs or '500 words' divides it otherwise"
-_ADVICE = f"{_SPLIT_ADVICE}, --format lines takes every line"
 
 
 def recognise_lines(path: Path) -> bool:
@@ -149,12 +148,14 @@ def read_lines_source(path: Path, options: ImportOptions) -> TextSource:
         notes=files.note_guesses([path], options.encoding),
         understood=files.describe_encoding(path, options.encoding),
     )
+    split = advise_size(sum(map(count_words, first_lines))) if wrapped or maybe_wrapped else ""
+    ways = [f"{split} divides it otherwise"] if split else []
     if wrapped:
         explanation = "its lines are those of a page, so every paragraph between empty lines is a document"
-        source.understood[GUESS] = f"{explanation} ({_ADVICE})"
+        source.understood[GUESS] = f"{explanation} ({', '.join([*ways, '--format lines takes every line'])})"
     elif maybe_wrapped:
         explanation = "its lines seem to be those of a page, and every line is a document"
-        source.understood[GUESS] = f"{explanation} ({_SPLIT_ADVICE})"
+        source.understood[GUESS] = explanation + (f" ({ways[0]})" if ways else "")
     elif options.format is None and (doubt := _find_doubt(first_lines)):
         source.understood[GUESS] = f"every line is a document, though {doubt}; --format lines says that it is meant"
     return source

@@ -13,12 +13,13 @@ from app.ingest.errors import IngestError
 from app.ingest.readers.xml_parsing import find_root
 from app.ingest.text import encodings
 
-_PLAIN = (".txt", ".text", "")  # endings that do not tell the kind
+PLAIN = (".txt", ".text", "")  # endings that do not tell the kind
+_NUMBERED = re.compile(r"\.(?:\d+|[0-9a-f]{16,}|[^.]*:2,[a-z]*)")  # as mail programs and collections end names
 _KIND_BY_ENDING = {
     ".bib": "bibtex", ".bibtex": "bibtex", ".ris": "ris", ".enw": "endnote", ".ciw": "wos", ".nbib": "medline",
     ".medline": "medline", ".rss": "feed", ".atom": "feed",
 }  # fmt: skip
-_ABOUT = re.compile(r"(?:read_?me|licen[cs]e|copying|change(?:s|log)|notice|citation)\b", re.IGNORECASE)
+ABOUT = re.compile(r"(?:read_?me|licen[cs]e|copying|change(?:s|log)|notice|citation)\b", re.IGNORECASE)
 _START = 1 << 14  # bytes at the beginning of a file that are read
 _FEWEST = 3  # entries by which a kind is recognised
 _MOST_SAMPLED = 40  # files of a folder or zip file that are examined
@@ -38,6 +39,18 @@ _BIBTEX = re.compile(
 _MAIL = re.compile(
     r"\s*From \S.*(?:[0-9]{4}|:[0-9]{2}).*\r?\n[!-9;-~]+:[ \t]|\s*From \S.*\r?\n(?:[!-9;-~]+:[ \t].*\r?\n){2}"
 )
+_MAIL_HEADERS = re.compile(r"\s*((?:[!-9;-~]+:(?:[ \t].*)?\r?\n(?:[ \t]+\S.*\r?\n)*){3,})")
+_MAIL_NAMES = frozenset((
+    "from", "to", "cc", "date", "subject", "reply-to", "sender", "return-path", "received", "delivered-to",
+    "message-id", "mime-version", "content-type", "in-reply-to", "references", "envelope-to", "x-original-to",
+    "x-mailer", "user-agent",
+))  # fmt: skip
+# Headers that a server or a mail program adds; a memo that people write has none of them.
+_MAIL_SIGNS = frozenset(("return-path", "received", "delivered-to", "message-id", "mime-version", "envelope-to"))
+_NEWS_NAMES = frozenset(("newsgroups", "path", "xref", "nntp-posting-host"))  # posts are read as texts
+STARS = "iramuteq"  # the kind of texts below lines of starred variables
+_STAR_LINE = re.compile(r"\s*(?:\*{4}|\d{4})(?:\s+\*[^\s*]\S*)+\s*")
+_STARS_ALONE = "****"
 # Patterns that match the beginning of a text of each kind.
 _BEGINNINGS = {"wos": _WOS, "medline": _MEDLINE, "endnote": _ENDNOTE, "bibtex": _BIBTEX, "mail": _MAIL}
 # A message of WhatsApp begins with [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann:, with invisible direction
@@ -55,6 +68,8 @@ _DAY_AND_CLOCK = rf"({_DAY}),? ({_CLOCK})"
 WHATSAPP = re.compile(rf"{_MARK}(?:\[{_DAY_AND_CLOCK}\] |{_DAY_AND_CLOCK} [-–] )(.*)")
 _WORD_FIRST = re.compile(r"\s*\"?(\S[^\t,;\"]{0,200}?)\"?[\t,; ]\s*([0-9]{1,9})(?:\.0+)?\s*")
 _NUMBER_FIRST = re.compile(r"\s*([0-9]{1,9})[\t,; ]\s*\"?([^\s0-9][^\t,;\"]{0,200}?)\"?\s*")
+_WITHOUT_LETTERS = re.compile(r"([^\s,;\"]{1,40})\t([0-9]{1,9})\s*")  # a number or sign, and its count
+_WORD_SHARE = 0.6  # share of the entries that have letters, in a list of words
 _LONGEST_GRAM = 3  # words of an entry of a list of words and counts
 
 
@@ -99,6 +114,11 @@ def find_kind_of_text(start: str) -> str | None:
     for kind, pattern in _BEGINNINGS.items():
         if pattern.match(start):
             return kind
+    if begins_with_mail_headers(start):
+        return "mail"
+    first = next((line for line in start.splitlines() if line.strip()), "")
+    if _STAR_LINE.fullmatch(first):
+        return STARS
     if _RIS.search(start) and len(_RIS_LINE.findall(start)) >= _FEWEST:
         return "ris"
     lines = [line for line in start.splitlines()[:200] if line.strip()]
@@ -106,6 +126,27 @@ def find_kind_of_text(start: str) -> str | None:
     if messages >= _FEWEST and 4 * messages >= len(lines) and WHATSAPP.match(lines[0]):
         return "whatsapp"
     return "wordcounts" if is_word_list(lines) else None
+
+
+def begins_with_mail_headers(start: str) -> bool:
+    """Return whether a text begins with the headers of a message as it was sent, one of its sender among them."""
+    block = _MAIL_HEADERS.match(start)
+    if block is None:
+        return False
+    lines = [line.partition(":") for line in block[1].splitlines() if line[:1] not in (" ", "\t")]
+    names = {name.strip().lower(): content for name, _, content in lines}
+    is_sent = not _MAIL_SIGNS.isdisjoint(names) or ("date" in names and "@" in names.get("from", ""))
+    known = len(_MAIL_NAMES.intersection(names))
+    return "from" in names and is_sent and known >= _FEWEST and _NEWS_NAMES.isdisjoint(names)
+
+
+def is_star_line(line: str) -> bool:
+    """Return whether a line begins a text in a corpus of IRaMuTeQ or Alceste.
+
+    >>> [is_star_line(line) for line in ("**** *id_1 *year_2001", "0001 *sex_f", "****", "** a **", "2001 was wet")]
+    [True, True, True, False, False]
+    """
+    return _STAR_LINE.fullmatch(line) is not None or line.strip() == _STARS_ALONE
 
 
 def is_word_list(lines: Sequence[str]) -> bool:
@@ -119,6 +160,8 @@ def is_word_list(lines: Sequence[str]) -> bool:
         return False
     if len(entries) >= _FEWEST and all(after == count + 1 for (_, count), (_, after) in pairwise(entries)):
         return False  # the numbers of lines, 1, 2, 3, ...
+    if sum(any(map(str.isalpha, word)) for word in words) < _WORD_SHARE * len(words):
+        return False
     return all(len(word.split()) <= _LONGEST_GRAM for word in words)
 
 
@@ -130,6 +173,8 @@ def read_entry(line: str) -> tuple[str, int] | None:
     """
     match = _WORD_FIRST.fullmatch(line)
     if match and any(map(str.isalpha, match[1])):
+        return match[1], int(match[2])
+    if match := _WITHOUT_LETTERS.fullmatch(line):
         return match[1], int(match[2])
     match = _NUMBER_FIRST.fullmatch(line)
     return (match[2], int(match[1])) if match and any(map(str.isalpha, match[2])) else None
@@ -160,26 +205,32 @@ def list_files(path: Path, kinds: Collection[str]) -> list[Path]:
     return matching
 
 
-def _find_kind_of_file(path: Path) -> str | None:
+def find_plain_suffix(path: Path) -> str:
+    """Return the suffix of a file, empty for a number or the like, which does not tell what is in it."""
     ending = files.find_suffix(path)
+    return "" if _NUMBERED.fullmatch(ending) else ending
+
+
+def _find_kind_of_file(path: Path) -> str | None:
+    ending = find_plain_suffix(path)
     if ending in _KIND_BY_ENDING:
         return _KIND_BY_ENDING[ending]
-    return _find_kind_of_start(path, files.read_start(path, _START)) if ending in (*_PLAIN, ".csv", ".xml") else None
+    return _find_kind_of_start(path, files.read_start(path, _START)) if ending in (*PLAIN, ".csv", ".xml") else None
 
 
 def _find_kind_of_start(path: Path, start: bytes) -> str | None:
     """Return the kind of a file by its name and beginning; None if it is none of the kinds."""
-    ending = files.find_suffix(path)
+    ending = find_plain_suffix(path)
     if ending == ".xml":
         return "feed" if find_root(start) in _FEED_ROOTS else None
-    if ending not in (*_PLAIN, ".csv"):
+    if ending not in (*PLAIN, ".csv"):
         return _KIND_BY_ENDING.get(ending)
     kind = find_kind_of_text(_decode_start(start))
     return kind if kind == "wordcounts" or ending != ".csv" else None
 
 
 def _is_hidden(name: str) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in Path(name).parts) or bool(_ABOUT.match(Path(name).name))
+    return any(part.startswith((".", "__MACOSX")) for part in Path(name).parts) or bool(ABOUT.match(Path(name).name))
 
 
 def sample_files(folder: Path) -> Iterator[Path]:
@@ -189,7 +240,7 @@ def sample_files(folder: Path) -> Iterator[Path]:
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         for name in sorted(names):
             path = Path(directory, name)
-            if not name.startswith(".") and not _ABOUT.match(name) and path.is_file():
+            if not name.startswith(".") and not ABOUT.match(name) and path.is_file():
                 yield path
                 n_files += 1
                 if n_files == _MOST_SAMPLED:

@@ -1,5 +1,6 @@
 """Reader of folders and zip files of texts: each file is a document, its subfolder the label."""
 
+import re
 import zipfile
 import zlib
 from collections import Counter
@@ -12,8 +13,9 @@ import numpy as np
 
 from app.ingest import files, packing
 from app.ingest.errors import IngestError
+from app.ingest.exporting import advise_exports
 from app.ingest.options import ImportOptions
-from app.ingest.readers import markup
+from app.ingest.readers import markup, text_kinds
 from app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
 from app.ingest.source import LEFT_OUT, Contents, Reader, TextDocument, TextSource, Unreadable
 from app.ingest.tables.roles import PARTS
@@ -37,7 +39,7 @@ def recognise_texts(path: Path) -> bool:
     if not path.is_dir() and (path.suffix.lower() != ".zip" or not path.is_file()):
         return False
     try:
-        return bool(_find_texts(_list_names(path)))
+        return bool(_find_texts(path, _list_names(path)))
     except IngestError:
         return True  # reading it will explain what is wrong
 
@@ -73,7 +75,7 @@ def list_members(path: Path) -> TextMembers:
             raise IngestError(path, f"{cause}; leave --format out, or name the format that it has")
         return TextMembers([PurePosixPath(packing.strip_packing(path.name))], [])
     names = _list_names(path)
-    texts = _find_texts(names)
+    texts = _find_texts(path, names)
     return TextMembers(texts, sorted(set(names).difference(texts)))
 
 
@@ -88,7 +90,8 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
         raise IngestError(path, f"has no texts in it ({', '.join(KINDS)})")
     notes: list[str] = []
     if others:
-        notes.append(f"left out what is not read as text: {files.describe_kinds(others)}; save such documents as .txt")
+        advice = advise_exports(others) or "save such documents as .txt"
+        notes.append(f"left out what is not read as text: {files.describe_kinds(others)}; {advice}")
     parts = _find_latex_parts(path, ordered, options.encoding)
     if parts:
         latex_files = (
@@ -118,9 +121,10 @@ class _TextFolder:
         """Yield every document that can be read; add notes about the others and about guessed encodings."""
         undecoded: dict[str, list[str]] = {}
         unreadable: list[str] = []
+        n_read = 0
         left_out: Counter[str] = Counter()
         columns: Counter[str] = Counter()
-        for name, raw in _read_contents(self._path, self._names):
+        for name, raw in read_raw(self._path, self._names):
             relative, declared = PurePosixPath(*name.parts[self._top :]), encodings.recognise_text(raw, self._encoding)
             try:
                 contents = self._decode_file(name, raw, declared)
@@ -136,10 +140,14 @@ class _TextFolder:
             except Unreadable as error:
                 unreadable.append(f"{relative} {error}")
                 continue
+            n_read += 1
             left_out[contents.left_out] += 1
             document = self._make_document(contents, relative)
             columns.update(name for name in document.columns if name != "file")
             yield document
+        if unreadable and not n_read:
+            others = f" (and {len(unreadable) - 1:,} more files)" if len(unreadable) > 1 else ""
+            raise IngestError(self._path, f"has no text that can be read: {unreadable[0]}{others}")
         for guess, sentences in undecoded.items():
             encoding = files.show_encoding(guess) if guess != "latin-1" else "Latin-1"
             _note_examples(sentences, f"read as {encoding}", self.notes)
@@ -180,14 +188,14 @@ class _TextFolder:
         """Return the source of a LaTeX file that another one includes; None if it is not among the files."""
         if name not in self._parts:
             return None
-        ((_, raw),) = _read_contents(self._path, [name])
+        ((_, raw),) = read_raw(self._path, [name])
         declared = encodings.recognise_text(raw, self._encoding)
         return raw.decode(self._shared.find(raw, declared, "latin-1") if _is_undecoded(raw) else declared, "replace")
 
     @cached_property
     def _shared(self) -> SharedEncoding:
         """Return the encoding of the files that are not UTF-8, decided for all of them together."""
-        sample = _read_contents(self._path, self._names[:_MOST_UNDECODED])
+        sample = read_raw(self._path, self._names[:_MOST_UNDECODED])
         return SharedEncoding(raw for name, raw in sample if name.suffix.lower() not in BINARY and _is_undecoded(raw))
 
     @cached_property
@@ -196,7 +204,7 @@ class _TextFolder:
         lines: Counter[str] = Counter()
         plain = [name for name in self._names if name.suffix.lower() not in BINARY]
         sample = plain[:_SAMPLED_FILES]
-        for _, raw in _read_contents(self._path, sample):
+        for _, raw in read_raw(self._path, sample):
             lines.update(set(_list_first_lines(raw.decode(encodings.recognise_text(raw, self._encoding), "replace"))))
         fewest = max(_FEWEST_ALIKE, len(sample) // 2)
         return frozenset(line for line, times in lines.items() if times >= fewest)
@@ -259,7 +267,7 @@ def _find_latex_parts(path: Path, names: list[PurePosixPath], encoding: str) -> 
     r"""Return the LaTeX files included by others with ``\input``, which are no documents; none if all files are."""
     sources = [name for name in names if name.suffix.lower() == ".tex"]
     included: set[PurePosixPath] = set()
-    for name, raw in _read_contents(path, sources):
+    for name, raw in read_raw(path, sources):
         text = raw.decode(encodings.recognise_text(raw, encoding), "replace")
         included |= markup.find_included(text, name) - {name}
     parts = included.intersection(sources)
@@ -296,15 +304,36 @@ def _list_names(path: Path) -> list[PurePosixPath]:
     return sorted(name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts))
 
 
-def _find_texts(names: list[PurePosixPath]) -> list[PurePosixPath]:
-    """Return the files of known kinds of texts; if no other file than a table has an ending, those without one."""
+def _find_texts(path: Path, names: list[PurePosixPath]) -> list[PurePosixPath]:
+    """Return the files of known kinds of texts, and those without an ending, which are texts by their beginning.
+
+    A read-me file next to texts without an ending is no document.
+    """
+    known = [name for name in names if name.suffix.lower() in KINDS]
+    bare = [name for name in names if not name.suffix]
     if all(name.suffix.lower() in ("", *TABLES) for name in names):
-        return [name for name in names if not name.suffix]
-    return [name for name in names if name.suffix.lower() in KINDS]
+        return bare
+    bare = [name for name in bare if not text_kinds.ABOUT.fullmatch(name.stem)]
+    if not known and 2 * len(bare) < len(names):  # such as the vocabulary of a matrix
+        return []
+    if sum(len(raw) > 0 and _is_text(raw) for _, raw in read_raw(path, bare[:_SAMPLED_FILES], _START)):
+        bare = [name for name, raw in read_raw(path, bare, _START) if _is_text(raw)]
+        known = [name for name in known if not text_kinds.ABOUT.fullmatch(name.stem)]
+        return sorted([*known, *bare])
+    return known
 
 
-def _read_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Yield the bytes of files in a folder or zip file, or of a single file."""
+def _is_text(raw: bytes) -> bool:
+    """Return whether the beginning of a file may be text: it has no control characters."""
+    return bool(encodings.find_marked_encoding(raw, "")) or _CONTROL.search(raw) is None
+
+
+_START = 512  # bytes by which a file without an ending is recognised as text
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def read_raw(path: Path, names: list[PurePosixPath], start: int | None = None) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Yield the bytes of files in a folder or zip file, or of a single file; of each only the ``start``, if given."""
     if path.suffix.lower() == ".zip" and not path.is_dir():
         yield from _read_zip_contents(path, names)
         return
@@ -312,7 +341,7 @@ def _read_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[Pur
     for name in names:
         file = path / name if in_folder else path
         with files.open_file(file, as_it_is=in_folder) as stream:
-            raw = files.read_up_to(stream, _limit_size(name) + 1)
+            raw = files.read_up_to(stream, start or _limit_size(name) + 1)
         if len(raw) > _limit_size(name):
             raise _refuse_size(file, name)
         yield name, raw

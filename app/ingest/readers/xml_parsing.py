@@ -53,11 +53,24 @@ def parse_xml(pieces: Iterable[bytes], target: object) -> Iterator[None]:
             yield
         parser.close()
     except ElementTree.ParseError as error:
-        line, column = error.position
-        reason = error.msg.partition(":")[0]
-        raise DamagedXmlError(f"is no sound XML ({reason}, line {line:,}, column {column:,})") from None
+        raise DamagedXmlError(_explain_error(error)) from None
     except (LookupError, ValueError) as error:
         raise DamagedXmlError(f"is no sound XML ({error})") from None
+
+
+def _explain_error(error: ElementTree.ParseError) -> str:
+    """Explain why a file cannot be parsed."""
+    line, column = error.position
+    place = f"line {line:,}, column {column:,}"
+    reason = error.msg.partition(":")[0]
+    if "amplification" in reason:
+        return (
+            f"has entities that expand beyond all bounds, so it is refused ({place}); write their texts in their places"
+        )
+    if reason.startswith("undefined entity"):
+        which = f"the entity {name}" if (name := reason.removeprefix("undefined entity").strip()) else "an entity"
+        return f"uses {which} that it does not define itself ({place}); write its text in its place"
+    return f"is no sound XML ({reason}, {place})"
 
 
 class Gatherer(Generic[T]):

@@ -15,7 +15,7 @@ from app.ingest.report.recommending import Recommendation
 from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
 from app.ingest.tables.kinds import ColumnProfiles
 from app.ingest.tables.values import Column, is_number
-from app.ingest.text.passages import LongTexts
+from app.ingest.text.passages import USUAL, LongTexts, advise_size
 
 T = TypeVar("T")
 EXAMPLES = 10  # words in the description of a cut
@@ -289,7 +289,6 @@ class Observer:
         self.tally = tally or self.tally
 
 
-WAYS = "--split paragraphs, chapters or '500 words'"
 _MOST_STOP_WORDS = 5  # stop words in a sentence
 _OTHER_SEPARATOR = re.compile(r"[^\w\s.()/-]|\t")  # in a cell that probably contains several cells
 _FEW_WORDS = 3.0  # if the median document has fewer words, the wrong column was probably read
@@ -369,10 +368,12 @@ def _explain_single(documents: int, words: int, options: ImportOptions) -> str:
     """Explain why a single document is not a corpus."""
     if documents > 1:
         return f"has {documents:,} documents, but words in only 1 of them; is the text where it is read?"
+    split = advise_size(words)
     if options.divides:
-        return f"is a single passage of {words:,} words; divide it more finely with {WAYS}"
+        finer = f"divide it more finely with {split}" if split else "give more text"
+        return f"is a single passage of {words:,} words; {finer}"
     many = "and topics are learnt from many: give more documents"
-    return f"is read as a single document, {many}, or divide it into passages with {WAYS}"
+    return f"is read as a single document, {many}" + (f", or divide it into passages with {split}" if split else "")
 
 
 def _explain_unlike(observer: Observer, lengths: Array) -> str:
@@ -398,7 +399,7 @@ _FEW_KEPT = 50  # words of a vocabulary; with fewer, topics mean little
 
 
 def list_warnings(
-    observer: Observer, *, wordless: int, tokens_kept: int, words_kept: int, texts: bool
+    observer: Observer, *, wordless: int, tokens_kept: int, words_kept: int, texts: bool, split: str | None = None
 ) -> tuple[str, ...]:
     """Return warnings about a source that has been read completely.
 
@@ -411,13 +412,15 @@ def list_warnings(
         Number of tokens and of different words after the cuts.
     texts : bool
         Whether the documents are texts, not counts.
+    split : str or None
+        How the documents were divided, which is not advised again.
     """
     if observer.tally is None or not observer.tally.documents:
         return ()
     tally = observer.tally
     warnings = [*_warn_of_documents(tally), *_warn_of_labels(tally)]
     if texts:
-        warnings += _warn_of_texts(observer, tally)
+        warnings += _warn_of_texts(observer, tally, split)
     warnings += _warn_of_words(observer, tokens_kept, words_kept)
     n_emptied = wordless - tally.empty
     if n_emptied > _WORDLESS_SHARE * tally.documents:
@@ -448,7 +451,7 @@ def _warn_of_labels(tally: Tally) -> Iterator[str]:
         yield f"the label is {next(iter(tally.labels))!r} in every document, so there is nothing to predict"
 
 
-def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
+def _warn_of_texts(observer: Observer, tally: Tally, split: str | None) -> Iterator[str]:
     """Yield warnings about texts that are numbers, not words, too long, or wrongly decoded."""
     filled = tally.documents - tally.empty
     if filled and tally.numeric > filled / 2:
@@ -461,22 +464,24 @@ def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
     if visible and outside > _OUTSIDE_SHARE * visible:
         share = _describe_share(outside, visible)
         yield f"{share} characters are not in any word; is it text, in words that spaces divide?"
-    yield from _warn_of_length(tally)
+    yield from _warn_of_length(tally, split)
     broken = characters["\ufffd"]
     if broken:
         times = "once" if broken == 1 else f"{broken:,} times"
         yield f"the replacement character \ufffd occurs {times}: something read the text in the wrong encoding before"
 
 
-def _warn_of_length(tally: Tally) -> Iterator[str]:
+def _warn_of_length(tally: Tally, split: str | None) -> Iterator[str]:
     """Yield a warning if the documents are too long, with ways to divide them."""
     median_length = tally.long.usual
     if not median_length:
         return
     with_chapters, looked_at = tally.long.count_chaptered()
-    ways = "--split paragraphs or --split '500 words'"
-    if tally.long.propose_split() == CHAPTERS:
-        ways = f"--split chapters (found in {with_chapters} of {looked_at}) or --split '500 words'"
+    ways = f"--split paragraphs or --split '{USUAL} words'"
+    if split is not None:
+        ways = f"--split '{USUAL} words'"
+    elif tally.long.propose_split() == CHAPTERS:
+        ways = f"--split chapters (found in {with_chapters} of {looked_at}) or --split '{USUAL} words'"
     half = f"half of the documents have {median_length:,} words or more"
     documents = half if tally.documents > 1 else f"it has {median_length:,} words"
     yield f"{documents}, too many for one mixture of topics; divide them into passages: {ways}"

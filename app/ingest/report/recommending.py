@@ -106,7 +106,7 @@ def _list_usual_words(
     """Return the words in most documents, without those in more than the share ``max_df`` of them."""
     document_counts: Counter[str] = Counter()
     for document in documents:
-        document_counts.update(set(wording.tokens(counted(wording.prepare_document(document)))))
+        document_counts.update(set(wording.tokens(wording.clean_document(document, counted))))
     ranked = sorted(document_counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return tuple(word for word, n in ranked if n <= max_df * len(documents))[:EXAMPLES]
 

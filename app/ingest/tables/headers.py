@@ -1,7 +1,8 @@
 """The names of a table's columns, in lines found by known names or by their difference from the other lines."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import NamedTuple
 
@@ -16,6 +17,11 @@ SHORTER = 3  # factor by which a name is shorter than nearly all texts below it
 MOST_TITLES = 20  # lines of titles above the names, at most
 _NUMBER_SHARE = 0.9  # share of numbers in a column of numbers, at least
 _IMPORT_ID = re.compile(r"""['"]*\{['"]+ImportId['"]+:""")
+# The types and flags of Orange, in the second and third line of a table, or before the names, as in ``mS#Title``.
+_ORANGE_TYPES = frozenset(("d", "discrete", "c", "continuous", "s", "string", "t", "time", "text", "basket"))
+_ORANGE_FLAGS = frozenset(("class", "c", "meta", "m", "ignore", "i", "weight", "w", "instance", "-dc", "dc"))
+_ORANGE_PREFIX = re.compile(r"([cimw]{0,2})([CDST]?)#(?=[^\s#])")
+_ORANGE = "the types and flags of Orange"
 _UNDER_QUESTIONS = frozenset((
     "response", "open-ended response", "other (please specify)", "antwort", "offene antwort", "sonstiges",
     "other (specify)", "réponse", "réponse ouverte",
@@ -201,9 +207,36 @@ def _add_lines_below(rows: Sequence[Sequence[str]], above: int, *, sure: bool) -
         filled = [cell for cell in row if cell.strip()]
         if filled and 2 * sum(_IMPORT_ID.match(cell) is not None for cell in filled) >= len(filled):
             return TableHeading(above, 1 + number, sure, "the questions and ImportIds of Qualtrics")
+    if len(below) > 2 and _are_orange_lines(below[0], below[1], below[2:]):
+        return TableHeading(above, 3, sure=True, kind=_ORANGE)
     if len(below) > 2 and _is_under_names(rows[above], below[0], below[1:]):
         return TableHeading(above, 2, sure, "which has more of the names")
     return TableHeading(above, 1, sure)
+
+
+def _are_orange_lines(types: Sequence[str], flags: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Return whether two lines below the names are the types and the flags of Orange, and not rows like the others."""
+    cells = [cell.strip() for cell in types]
+    if not any(cell.lower() in _ORANGE_TYPES for cell in cells) or len(flags) != len(types):
+        return False
+    if not all(word.lower() in _ORANGE_FLAGS or "=" in word for cell in flags for word in cell.split()):
+        return False
+    columns = [{row[place].strip() for row in body if place < len(row)} for place in range(len(cells))]
+    return all(
+        (cell.lower() in _ORANGE_TYPES and cell not in values) or (values - {"", "?"} <= set(cell.split()))
+        for cell, values in zip(cells, columns, strict=True)
+    )
+
+
+def _find_orange_roles(names: Sequence[str], flags: Sequence[str]) -> dict[str, str]:
+    """Return the columns that flags of Orange name as the class, the title and the texts, by the option for each."""
+    words = [[word.lower() for word in cell.split()] for cell in flags]
+    texts = [name for name, cell in zip(names, words, strict=True) if "include=true" in cell]
+    classes = [name for name, cell in zip(names, words, strict=True) if "class" in cell or "c" in cell]
+    titles = [name for name, cell in zip(names, words, strict=True) if "title=true" in cell]
+    quoted = ",".join(f'"{name}"' if "," in name else name for name in texts)
+    roles = {"text_column": quoted, "label_column": "".join(classes[:1]), "title_column": "".join(titles[:1])}
+    return {option: name for option, name in roles.items() if name}
 
 
 def _is_under_names(names: Sequence[str], row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
@@ -271,6 +304,8 @@ class Names(NamedTuple):
         What a second line of names seems to be, in words, or empty.
     notes : tuple of str
         Sentences for the user about these lines.
+    roles : mapping of str to str
+        Columns that the table itself names for a role, by the import option for it.
     """
 
     names: tuple[str, ...]
@@ -281,6 +316,12 @@ class Names(NamedTuple):
     sure: bool = True
     below: str = ""
     notes: tuple[str, ...] = ()
+    roles: Mapping[str, str] = {}
+
+    def complete_options(self, options: ImportOptions) -> ImportOptions:
+        """Return the options with the columns that the table itself names, where the options name none."""
+        own = {option: name for option, name in self.roles.items() if getattr(options, option) is None}
+        return replace(options, **own) if own else options
 
     @property
     def body(self) -> int:
@@ -336,13 +377,15 @@ def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_n
         note = f"the rows begin with names of their own, as R writes them, here in the column {ROW_NAME!r}"
         return Names(names, header=True, rows=1, line=tuple(sample[0]), notes=(note, *notes))
     titles = options.skip_lines is None
-    heading = find_heading(
-        sample, header="yes" if _has_requested(sample[0], options) else options.header, titles=titles
-    )
+    has_prefixes = options.header != "no" and _have_orange_prefixes(sample[0])
+    header = "yes" if has_prefixes or _has_requested(sample[0], options) else options.header
+    heading = find_heading(sample, header=header, titles=titles)
     if not heading.rows:
         return Names(tuple(str(n) for n in range(1, len(sample[0]) + 1)), header=False, sure=options.header == "no")
     lines = sample[heading.above : heading.above + heading.rows]
-    names, notes = number_names(name_columns(lines[: 1 if "Qualtrics" in heading.kind else 2]))
+    flags = lines[2] if heading.kind == _ORANGE else list(map(_read_orange_prefix, lines[0])) if has_prefixes else ()
+    read_lines = [[_ORANGE_PREFIX.sub("", cell, count=1) for cell in lines[0]]] if has_prefixes else lines
+    names, notes = number_names(name_columns(read_lines[: 2 if not _is_about_columns(heading.kind) else 1]))
     if heading.kind:
         lines_below = _count_things(heading.rows - 1, "line")
         notes = (f"{lines_below} below the column names, {heading.kind}, {_NOT_DOCUMENTS}", *notes)
@@ -356,9 +399,27 @@ def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_n
         rows=heading.rows,
         line=tuple(lines[0]),
         sure=heading.sure,
-        below="" if "Qualtrics" in heading.kind else heading.kind,
+        below="" if _is_about_columns(heading.kind) else heading.kind,
         notes=notes,
+        roles=_find_orange_roles(names, flags) if flags else {},
     )
+
+
+def _is_about_columns(kind: str) -> bool:
+    """Return whether lines below the names describe the columns in the form of a program, and do not name them."""
+    return "Qualtrics" in kind or kind == _ORANGE
+
+
+def _have_orange_prefixes(cells: Sequence[str]) -> bool:
+    """Return whether names have the prefixes of Orange, such as ``mS#Title`` and ``C#``."""
+    matches = [match for cell in cells if (match := _ORANGE_PREFIX.match(cell))]
+    return any(match[1] for match in matches) or (len(matches) > 1 and all(match[2] for match in matches))
+
+
+def _read_orange_prefix(cell: str) -> str:
+    """Return the flags of the prefix of a name, in words."""
+    match = _ORANGE_PREFIX.match(cell)
+    return " ".join(match[1]) if match else ""
 
 
 def number_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

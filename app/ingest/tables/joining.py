@@ -284,6 +284,8 @@ class Join:
         The facts about each text, by its file.
     roles : dict of str to str
         Columns of title, label and split, by role.
+    beside : bool
+        Whether the rows are files of their own, one next to each text.
     strange, doubtful, repeated, elsewhere : list of str
         Cells of the key that mean no text; that may mean several; of rows whose text another row describes; and that
         name another folder than that of their text.
@@ -293,6 +295,7 @@ class Join:
     key: str
     facts: dict[str, Facts]
     roles: dict[str, str]
+    beside: bool = False
     strange: list[str] = field(default_factory=list)
     doubtful: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
@@ -302,7 +305,8 @@ class Join:
         """Yield notes about texts and rows without a counterpart."""
         bare = [file for file in files if file not in self.facts]
         if bare:
-            yield f"{_count_files(len(bare), 'text has', 'texts have')} no row in {self.table}: {_name_some(bare)}"
+            lacking = "no file of metadata" if self.beside else f"no row in {self.table}"
+            yield f"{_count_files(len(bare), 'text has', 'texts have')} {lacking}: {_name_some(bare)}"
         for cells, singular, plural, advice in (
             (self.strange, "names no text", "name no text", ""),
             (self.doubtful, "could mean several texts and is left out", "could mean several texts and are left out",
@@ -320,7 +324,8 @@ class Join:
         """Describe in a sentence how many texts have a row, and the columns of all roles except ``without``."""
         with_row = sum(file in self.facts for file in files)
         roles = "".join(f", {role} is {name!r}" for role, name in self.roles.items() if role not in without)
-        return f"{self.table} by its column {self.key!r}: {with_row:,} of {len(files):,} texts have a row{roles}"
+        how, have = ("", "one") if self.beside else (f" by its column {self.key!r}", "a row")
+        return f"{self.table}{how}: {with_row:,} of {len(files):,} texts have {have}{roles}"
 
 
 def join_table(table: Path, reader: Reader, files: Sequence[str], options: ImportOptions) -> Join | None:

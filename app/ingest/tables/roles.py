@@ -216,7 +216,10 @@ def find_roles(
     free = [each for each in free if each.name != identity]
     named_title = title or _find_named_title(free)
     if label is None:
-        label = _find_label([each for each in free if each.name != named_title], guesses)
+        with_text = [record for record in sample if any(as_text(record.get(name)).strip() for name in texts)]
+        candidates = [each.name for each in free if each.name != named_title]
+        label = _find_label([Profile(name, [each.get(name) for each in with_text], named=named) for name in candidates],
+                            guesses)  # fmt: skip
     if named_title is None:
         text_profiles = [profiles[name] for name in columns]  # the requested text may include the title
         others = [each for each in (*free, *(text_profiles if len(text_profiles) > 1 else ())) if each.name != label]

@@ -301,11 +301,8 @@ def _write_cell(value: Any) -> str:
 @contextmanager
 def _open_workbook(path: Path) -> Iterator[Any]:
     """Open a workbook for reading row by row; refuse one that is damaged, too large or empty."""
-    try:
-        from openpyxl import load_workbook
-    except ModuleNotFoundError:
-        cause = "is an Excel workbook, which needs one more package to be read"
-        raise IngestError(path, f"{cause}: pip install 'topiary-explorer[xlsx]', or save it as .csv") from None
+    from openpyxl import load_workbook  # takes a while to import
+
     # Warnings about formatting that openpyxl does not support do not matter for texts.
     warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")
     with files.open_seekable(path) as stream, files.refuse_damage(path, "Excel workbook", "save it again"):

@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from dateutil import parser as dateutil
 
 from app.ingest.tables.column_names import names_a_date, split_words
+from app.ingest.tables.periods import parse_period
 
 # What programs write for a missing value.  "none" is not here: it may be an answer in a survey, or a class.
 MISSING = frozenset((
@@ -134,21 +135,31 @@ _LONGEST_DATE = 60  # characters of a date
 _SAMPLED_DATES = 60  # values by which a column of dates is recognised
 _DATE_SHARE = 0.9  # share of dates in a column of dates, at least
 _MONTHS = (
-    "jan january januar janvier janv enero ene gennaio gen januari janeiro leden ledna styczeń stycznia января jänner",
-    "feb february februar février fevrier févr fevr febrero febbraio februari fevereiro fev luty lutego únor"
-    " února февраля",
-    "mar march märz maerz mrz mars marzo maart mrt março marco marzec marca březen března марта",
-    "apr april avril avr abril abr aprile kwiecień kwietnia duben dubna апреля",
-    "may mai mayo maggio mag mei maio maj maja květen května мая",
-    "jun june juni juin junio giugno giu junho czerwiec czerwca červen června июня",
-    "jul july juli juillet juil julio luglio lug julho lipiec lipca červenec července июля",
-    "aug august août aout agosto ago augustus augusti sierpień sierpnia srpen srpna августа",
-    "sep sept september septembre septiembre settembre set setembro wrzesień września září сентября",
-    "oct october oktober okt octobre octubre ottobre ott outubro out październik października říjen října октября",
-    "nov november novembre noviembre novembro listopad listopada listopadu ноября",
-    "dec december dezember dez décembre decembre déc diciembre dic dicembre dezembro grudzień grudnia prosinec декабря",
+    "jan january januar janvier janv enero ene gennaio gen januari janeiro leden ledna styczeń stycznia sty января"
+    " январь янв jänner jän ocak oca tammikuu január",
+    "feb february februar février fevrier févr fevr fév febrero febbraio februari fevereiro fev luty lutego lut únor"
+    " února февраля февраль фев şubat şub helmikuu február",
+    "mar march märz maerz mrz mär mars marzo maart mrt março marco marzec marca březen března марта март мар mart"
+    " maaliskuu március",
+    "apr april avril avr abril abr aprile kwiecień kwietnia kwi duben dubna апреля апрель апр nisan nis huhtikuu"
+    " április ápr",
+    "may mai mayo maggio mag mei maio maj maja květen května мая май mayıs toukokuu május máj",
+    "jun june juni juin junio giugno giu junho czerwiec czerwca cze červen června июня июнь июн haziran haz kesäkuu"
+    " június jún",
+    "jul july juli juillet juil julio luglio lug julho lipiec lipca lip červenec července июля июль июл temmuz tem"
+    " heinäkuu július júl",
+    "aug august août aout agosto ago augustus augusti sierpień sierpnia sie srpen srpna августа август авг ağustos"
+    " ağu elokuu augusztus",
+    "sep sept september septembre septiembre settembre set setembro wrzesień września wrz září сентября сентябрь сен"
+    " сент eylül eyl syyskuu szeptember szept",
+    "oct october oktober okt octobre octubre ottobre ott outubro out październik października paź říjen října октября"
+    " октябрь окт ekim eki lokakuu október",
+    "nov november novembre noviembre novembro listopad listopada lis listopadu ноября ноябрь ноя kasım kas marraskuu",
+    "dec december dezember dez décembre decembre déc diciembre dic dicembre dezembro grudzień grudnia gru prosinec"
+    " декабря декабрь дек des desember aralık ara joulukuu",
 )
-_MONTH_NAMES = frozenset(name for names in _MONTHS for name in names.split())
+_MONTH_NUMBERS = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
+_MONTH_NAMES = frozenset(_MONTH_NUMBERS)
 _WEEKDAYS = (
     "mon monday montag lundi lunes понедельник",
     "tue tues tuesday dienstag mardi martes вторник",
@@ -193,6 +204,8 @@ _make_parser = dateutil.parser(_ParserNames())
 def parse_date(text: str, *, bare: bool = False) -> str | None:
     """Return a date or time in ISO 8601, with the given precision; None for any other text.
 
+    Of a quarter, a half year or a week it is the beginning.
+
     Parameters
     ----------
     text : str
@@ -206,10 +219,14 @@ def parse_date(text: str, *, bare: bool = False) -> str | None:
     ('2021-05-01T15:07:00', '2021-05', None, None)
     >>> parse_date("1514764800", bare=True), parse_date("1999", bare=True), parse_date("1999")
     ('2018-01-01T00:00:00+00:00', '1999', None)
+    >>> parse_date("févr.-19"), parse_date("Q3 2019"), parse_date("201907", bare=True)
+    ('2019-02', '2019-07', '2019-07')
     """
     text = re.sub(r"\s*\([^()]*\)$", "", text.strip())
     if not text or len(text) > _LONGEST_DATE or not any(map(str.isdigit, text)):
         return None
+    if period := parse_period(text, _MONTH_NUMBERS, bare=bare):
+        return period
     if _PLAIN_NUMBER.fullmatch(text):
         return _parse_number(text) if bare else None
     if _YEAR.search(text) is None or not _has_known_words(text):
@@ -309,7 +326,7 @@ def _are_date_numbers(name: str, values: Sequence[str]) -> bool:
     """Return whether numbers are dates; in a column of months, days or hours they must be small."""
     if any(word in ("month", "day", "hour", "monat", "mois", "mes", "jour") for word in split_words(name)):
         return all(float(value.replace(",", ".")) <= 31 for value in values)
-    return sum(_parse_number(value) is not None for value in values) >= _DATE_SHARE * len(values)
+    return sum(parse_date(value, bare=True) is not None for value in values) >= _DATE_SHARE * len(values)
 
 
 def _parse_number(text: str) -> str | None:
@@ -364,6 +381,11 @@ class Columns:
         self._roles = dict(roles)
         self._samples: dict[str, list[str]] = {}
         self._n_records = 0
+        self._rewrite: Callable[[str], str] = str
+
+    def rewrite(self, change: Callable[[str], str]) -> None:
+        """Change names and samples when they are listed, as the columns of the documents are changed."""
+        self._rewrite = change
 
     @property
     def roles(self) -> dict[str, str]:
@@ -389,7 +411,7 @@ class Columns:
 
     def _make_column(self, name: str, samples: list[str]) -> Column:
         role = self._roles.get(name) or ("date" if is_date_column(name, samples) else "other")
-        return Column(name, role, tuple(samples))
+        return Column(self._rewrite(name), role, tuple(map(self._rewrite, samples)))
 
 
 def _shorten(text: str) -> str:

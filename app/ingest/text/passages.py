@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.ingest.errors import IngestError
-from app.ingest.options import CHAPTERS, PARAGRAPHS
+from app.ingest.options import CHAPTERS, FEWEST_WORDS, PARAGRAPHS
 from app.ingest.source import LEFT_OUT, Array, TextDocument, TextSource
 from app.ingest.text import headings
 from app.ingest.text.headings import UNWRAPPED, Heading
@@ -236,6 +236,7 @@ def _join_together(passages: Sequence[Passage]) -> Passage:
     return Passage("\n\n".join(passage.text for passage in passages), " / ".join(titles))
 
 
+_FEWEST_PASSAGES = 4  # passages into which a single text is divided
 USUAL = 500  # words of a passage in proposals
 LONG = 5_000  # median words of the documents above which passages are proposed
 
@@ -321,7 +322,9 @@ class Division:
         """
         if self._strict and self.how == CHAPTERS and documents and len(undivided) == documents:
             has = "has no headings of chapters, such as 'Chapter 1', a numeral on its own line or '# Heading'"
-            raise IngestError(source.where, f"{has}; divide it with --split paragraphs or --split '{USUAL} words'")
+            raise IngestError(
+                source.where, f"{has}; divide it with --split '{USUAL} words', or paragraphs if it has any"
+            )
         number, counted = len(self.documents), "1 document" if documents == 1 else f"{documents:,} documents"
         source.understood["split"] = f"{self.how}: {counted} in {number:,} passages"
         notes = []
@@ -369,6 +372,16 @@ def _make_columns(document: TextDocument, place: int, total: int, heading: str) 
         **inherited,
         **{name if name not in inherited else f"{name} (split)": value for name, value in added.items()},
     }
+
+
+def advise_size(words: int) -> str:
+    """Return the option that divides a single text of so many words into several passages; empty if it is too short.
+
+    >>> advise_size(90_000), advise_size(360), advise_size(12)
+    ("--split '500 words'", "--split '90 words'", '')
+    """
+    size = min(USUAL, words // _FEWEST_PASSAGES)
+    return f"--split '{size} words'" if size >= FEWEST_WORDS else ""
 
 
 class LongTexts:

@@ -26,6 +26,11 @@ MOST_PHRASES = 5_000
 _MOST_PAIRS = 4_000_000  # counted at a time, in some 600 MB
 _SENTENCE = re.compile(r"[.!?;:,…()\[\]{}\"“”«»。！？；：，、।؟،]|\n\s*\n")
 
+_CAPITAL_I = re.compile("(?<![</&])[Iİ]")  # not in tags, which have English names
+_TURKIC_LETTERS = re.compile("[ıİğĞşŞəƏ]")  # of Turkish, Azeri and other languages with a dotless i
+_TURKIC_SHARE = 0.02  # share of these letters in a text of such a language, at least; 8 % are usual
+_SHORT_TEXT = 100  # characters of a text that may have none of them
+
 Pair = tuple[str, str]
 
 
@@ -65,6 +70,12 @@ class Pairs:
         return (
             log_joint - math.log(self.words[pair[0]] / n_tokens) - math.log(self.words[pair[1]] / n_tokens)
         ) / -log_joint
+
+
+def _is_turkic(text: str, *, short: bool) -> bool:
+    """Return whether a text has as many letters of Turkish and the like as these languages need, or is ``short``."""
+    marks = len(_TURKIC_LETTERS.findall(text))
+    return marks >= _TURKIC_SHARE * len(text) > 0 or (short and len(text) < _SHORT_TEXT)
 
 
 def find_sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -126,6 +137,9 @@ class Wording:
         Further stop words.
     phrases : tuple of str
         Pairs of neighbouring words, joined by ``_``, that count as one word.
+    dotless : str
+        Texts whose capitals I and İ become ı and i, as in Turkish: ``"no"``, ``"marked"`` for those with enough letters
+        that only such languages have, ``"all"`` for short texts without them as well.
     """
 
     html: str = "auto"
@@ -138,6 +152,7 @@ class Wording:
     stop_words: tuple[str, ...] = ()
     stop_list: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
+    dotless: str = "no"
 
     @cached_property
     def stops(self) -> frozenset[str]:
@@ -185,6 +200,26 @@ class Wording:
         """Return a document with its text prepared by :meth:`prepare_text`."""
         text = self.prepare_text(document.text)
         return document if text is document.text else document._replace(text=text)
+
+    def lower_capitals(self, text: str, whole: str | None = None) -> str:
+        """Return a text whose capitals I and İ are in lower case if it is Turkish or the like; the length stays.
+
+        Parameters
+        ----------
+        whole : str or None
+            The text by which this is decided; None for the text itself.
+        """
+        if self.dotless == "no" or not _is_turkic(text if whole is None else whole, short=self.dotless == "all"):
+            return text
+        return _CAPITAL_I.sub(lambda match: "ı" if match[0] == "I" else "i", text)
+
+    def clean_document(self, document: TextDocument, counted: Callable[[TextDocument], str]) -> str:
+        """Return the clean text of a document to count, which ``counted`` takes from the prepared one."""
+        prepared = self.prepare_document(document)
+        if self.dotless != "no":
+            title = self.lower_capitals(prepared.title, prepared.text)
+            prepared = prepared._replace(title=title, text=self.lower_capitals(prepared.text))
+        return counted(prepared)
 
     def space_text(self, text: str) -> str:
         """Return a clean text with blanks between the words of languages written without spaces."""

@@ -159,7 +159,6 @@ def test_page_command_and_library_give_the_same_numbers(db, kind, tmp_path):
 
 def test_parquet_and_excel_have_the_numbers_of_csv(db):
     pytest.importorskip("pyarrow")
-    pytest.importorskip("openpyxl")
     session = open_trends(db)
     tables = [pd.read_csv(session.save("groups")), pd.read_excel(session.save("groups", "xlsx"))]
     tables.append(pd.read_parquet(session.save("groups", "parquet")))

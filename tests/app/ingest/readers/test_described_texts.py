@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from app.ingest.appending import append_path
@@ -89,7 +90,6 @@ def test_rows_are_joined_however_they_write_the_name_of_a_file(tmp_path: Path, k
 
 
 def test_tables_of_other_formats_and_in_other_places_are_joined_too(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
     texts(tmp_path / "a" / "texts")
     (tmp_path / "a" / "metadata.json").write_text(json.dumps(rows()))
     texts(tmp_path / "b" / "data" / "texts")

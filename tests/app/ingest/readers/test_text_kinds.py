@@ -1,5 +1,6 @@
 """Inputs of people that were read wrongly once: texts that were none, and documents of other programs."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from app.ingest.importing import inspect_path, read_source
 from app.ingest.source import CountSource, TextDocument, TextSource
 
-CASES = Path(__file__).resolve().parents[4] / "shared" / "cases"
+REPOSITORY = Path(__file__).resolve().parents[4]
+CASES = Path(os.environ.get("TOPIARY_SHARED_CASES", REPOSITORY.parent / "shared" / "cases"))
 
 pytestmark = [pytest.mark.data, pytest.mark.skipif(not CASES.is_dir(), reason=f"needs the shared cases at {CASES}")]
 

@@ -143,13 +143,6 @@ def test_rows_far_below_the_last_cell_are_not_looked_at(tmp_path: Path, monkeypa
     assert [document.text for document in opened(path).documents()] == ["red pear"]
 
 
-def test_without_openpyxl_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = workbook(tmp_path)
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(IngestError, match=r"pip install 'topiary-explorer\[xlsx\]'"):
-        read_source(path)
-
-
 def test_titles_notes_and_empty_lines_above_the_names_are_left_out_and_dates_are_dates(tmp_path: Path) -> None:
     rows = [["Survey 2021"], ["As of May"], [], ["Nr", "Comment", "Group", "When"]]
     rows += [[n, f"the ferry was late again {n}", "ab"[n % 2], DAY] for n in range(6)]
