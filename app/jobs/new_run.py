@@ -176,6 +176,8 @@ def _check_where(on: str, store: str, model: str, config: Any, corpus: CorpusRow
         gpu.check_run_on_card(model, config, collect_row_facts(corpus), where.processes)
     elif where.has_cards:
         gpu.check_model(model, config)
+    if not whole:
+        place.check_listening(on)
 
 
 def adapt_length(steps: int, config: Any, corpus: CorpusRow, until: str) -> int:

@@ -1,11 +1,12 @@
-"""How many processors there are can be said from outside."""
+"""How many processors there are can be said from outside, and a full disk is a sentence."""
 
+import errno
 import os
 
 import pytest
 
 from app.jobs import launcher
-from app.machine import count_processors
+from app.machine import count_processors, explain_full_disk
 
 pytestmark = pytest.mark.cores
 
@@ -21,3 +22,9 @@ def test_half_the_processors_train_runs_and_a_run_gets_two_threads(monkeypatch, 
     monkeypatch.setenv("TOPIARY_CPUS", said)
     monkeypatch.delenv("TOPIARY_WORKERS", raising=False)
     assert (launcher.limit_runs(), launcher.choose_threads()) == (runs, threads)
+
+
+def test_a_full_disk_and_a_limit_on_files_are_told_and_other_errors_are_not():
+    assert explain_full_disk(OSError(errno.ENOSPC, "No space left", "/x/y")).startswith("/x/y cannot be written (No")
+    assert "a temporary one in" in explain_full_disk(OSError(errno.EFBIG, "File too large"))
+    assert explain_full_disk(OSError(errno.ENOENT, "none")) == ""

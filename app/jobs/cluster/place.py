@@ -196,8 +196,7 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
     ------
     PlaceError
         When the place cannot be read, Dask or a graphics processor of this machine is missing, workers of another one
-        could not read the store, nothing listens at the address of a scheduler, or runs that are trained whole should
-        be spread over graphics processors.
+        could not read the store, or runs that are trained whole should be spread over graphics processors.
     """
     if text == memory.NAME:
         _check_card()
@@ -216,7 +215,18 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
         )
     if place.has_cards and place.processes:
         _check_card()
-    if not whole and (cause := find_refusal(place)):
+
+
+def check_listening(text: str) -> None:
+    """Refuse a place at whose address nothing listens, before a run waits there for a minute.
+
+    Raises
+    ------
+    PlaceError
+        When the machine of the scheduler says so.
+    """
+    place = parse_place(text, takes_gpu=True)
+    if cause := find_refusal(place):
         raise PlaceError(f"no scheduler with workers answers at {place} ({cause}); {_give_advice(place)}")
 
 

@@ -118,3 +118,15 @@ def test_two_stores_have_two_logs_of_a_run_and_a_password_is_in_no_path():
     assert one.name == other.name == "run-1.log"
     secret = logs.find_log("postgresql://me:secret@here/db", 1)
     assert secret == logs.find_log("postgresql://me:other@here/db", 1)
+
+
+def test_the_log_of_a_process_that_memory_ended_is_understood_and_no_older_one(log):
+    url = "sqlite:///x.db"
+    for text, known in (
+        ("run 1: process 5 begins\nterminate called after throwing an instance of 'std::bad_alloc'\n", True),
+        ("run 1: process 6 begins\n", False),
+        ("ImportError: libopenblas.so: failed to map segment from shared object\n", True),
+    ):
+        with logs.open_log(url, 1) as stream:
+            stream.write(text.encode())
+        assert logs.tells_of_memory(url, 1) is known

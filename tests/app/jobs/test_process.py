@@ -136,3 +136,19 @@ def test_a_child_makes_its_own_files_inside_the_folder_around_a_path(folder):
         env=os.environ | process.use_folder(made), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert found.stdout.strip() == str(made)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_the_unfinished_file_of_a_killed_program_is_removed_and_named(folder, caplog):
+    part = folder / "backup.db.part"
+    part.write_bytes(b"half")
+    script = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom app.jobs import process\n"
+        "with process.own_file(Path(sys.argv[1])):\n    os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = process.build_environment("") | {"TMPDIR": str(folder)}
+    subprocess.run([sys.executable, "-c", script, str(part)], env=environment, check=False)
+    with process.own_file(folder / "of_a_living_one.part"):
+        assert len(process.sweep_folders()) == 1
+    assert not list(folder.iterdir())
+    assert f"removed {part}, which a program that was killed had left unfinished" in caplog.text

@@ -198,3 +198,13 @@ class Gone:
 def test_an_actor_that_is_gone_is_told_of_as_a_lost_worker():
     with pytest.raises(WorkerLostError, match="holding Actor"):
         RemoteActor(Gone()).gather  # noqa: B018  # Dask raises as soon as it is named
+
+
+def test_a_place_where_nothing_listens_is_refused_before_a_run_is_ordered():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        with pytest.raises(PlaceError, match=rf"no scheduler with workers answers at tcp://127\.0\.0\.1:{port} \("):
+            place.check_listening(f"tcp://127.0.0.1:{port}")
+        free.listen()
+        place.check_listening(f"tcp://127.0.0.1:{port}")
