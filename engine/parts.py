@@ -6,7 +6,6 @@ import numpy as np
 
 from engine.contract import TEST, TRAIN, VALIDATION, Array, Counts
 
-VALIDATION_SHARE = 0.05  # of the training documents, for corpora whose test documents are given
 # Constants of SplitMix64.
 _SPLITMIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)

@@ -11,7 +11,7 @@ from store.tables import matches, topic_labels
 
 
 def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None:
-    """Name a topic; an empty text removes its name.
+    """Name a topic, in one line; an empty text removes its name.
 
     Parameters
     ----------
@@ -29,13 +29,14 @@ def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None
     NotFound
         If there is no such run.
     """
+    name = " ".join(text.split())
 
     def work(connection: Connection) -> None:
         hold_run(connection, run)
         is_topic = (topic_labels.c.run == run) & (topic_labels.c.layer == layer) & (topic_labels.c.topic == topic)
         connection.execute(delete(topic_labels).where(is_topic))
-        if text.strip():
-            values = {"run": run, "layer": layer, "topic": topic, "text": text.strip()}
+        if name:
+            values = {"run": run, "layer": layer, "topic": topic, "text": name}
             connection.execute(insert(topic_labels).values(**values))
 
     db.transact(work)

@@ -13,11 +13,11 @@ from sqlalchemy.types import Float, Integer, LargeBinary, TypeDecorator
 from store import corpora, document_maps, events, run_rows, shares, snapshots, tables
 from store.arrays import unpack_arrays, verify_arrays
 from store.blocks import ContentHash, StoredCounts, unpack_texts
-from store.cells import GarbledText
+from store.cells import GarbledText, convert_whole
 from store.checkpoints import check_checkpoint_row, read_parts
 from store.column_rows import read_columns, read_values
 from store.corpus_rows import CorpusRow
-from store.database import Database
+from store.database import Database, retry_reads
 from store.errors import DamagedArrays, DamagedStore, StoreError
 from store.run_rows import RunRow
 from store.tables import checkpoints, column_blocks, corpus_blocks, corpus_texts, earlier_checkpoints
@@ -72,6 +72,7 @@ class _Findings:
         self.read[kind] = self.read.get(kind, 0) + n
 
 
+@retry_reads
 def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
     """Read everything and verify every checksum; nothing is changed.
 
@@ -267,18 +268,27 @@ def _check_snapshots(db: Database, run: RunRow, findings: _Findings) -> None:
     query = select(snapshot_table.c.number, snapshot_table.c.minibatch).where(snapshot_table.c.run == run.number)
     with db.read() as connection:
         rows = connection.execute(query.order_by(snapshot_table.c.minibatch)).all()
+    intact: list[int] = []
+    broken: list[tuple[int, str]] = []
     for number, minibatch in rows:
         findings.count("snapshots")
         try:
             blob = _read_blob(db, select(snapshot_table.c.arrays).where(snapshot_table.c.number == number))
             verify_arrays([blob])
+            intact.append(convert_whole(minibatch))
         except StoreError as error:
-            means = "the one before it is shown instead; topiary prune --damaged removes it"
-            if run.parent is not None and minibatch == 0 and run.state != "finished":
-                means = "the run begins with it and cannot; delete the run and fork its parent again"
-            findings.damages.append(
-                Damage(f"run {run.number}, snapshot at mini-batch {_format_number(minibatch)}: {error}", means)
-            )
+            broken.append((minibatch, str(error)))
+    for minibatch, cause in broken:
+        means = "the one before it is shown instead; topiary prune --damaged removes it"
+        if not intact:
+            means = "the run has no other snapshot that is whole; restore the store from a backup"
+        elif convert_whole(minibatch) < min(intact):
+            means = "it cannot be shown, and a later one can; topiary prune --damaged removes it"
+        if run.parent is not None and minibatch == 0 and run.state != "finished":
+            means = "the run begins with it and cannot; delete the run and fork its parent again"
+        findings.damages.append(
+            Damage(f"run {run.number}, snapshot at mini-batch {_format_number(minibatch)}: {cause}", means)
+        )
 
 
 def _check_checkpoints(db: Database, run: RunRow, findings: _Findings) -> None:

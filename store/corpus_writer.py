@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, delete, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from store import blocks, column_rows, corpus_rows, events, full_text
 from store.arrays import unpack_arrays
@@ -17,7 +16,7 @@ from store.cells import convert_whole
 from store.column_rows import TYPED, ColumnBlock, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.database import Database, now
-from store.errors import Conflict, DamagedArrays, LostClaim, StoreError
+from store.errors import Conflict, DamagedArrays, LostClaim, RefusedRow, StoreError
 from store.run_rows import delete_piecewise
 from store.tables import column_blocks, corpora, corpus_blocks, corpus_columns, corpus_texts, corpus_words, runs
 
@@ -109,7 +108,7 @@ class CorpusWriter:
 
         try:
             self._db.transact(work)
-        except IntegrityError as error:
+        except RefusedRow as error:
             raise Conflict(describe_taken_name(name)) from error
         with self._db.read() as connection:
             self.row = corpus_rows.read_corpus(connection, self.number)

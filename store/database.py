@@ -11,10 +11,22 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Double, Engine, QueuePool, Transaction, create_engine, event, text
+from sqlalchemy import (
+    Connection,
+    Double,
+    Engine,
+    ExceptionContext,
+    NullPool,
+    QueuePool,
+    Transaction,
+    create_engine,
+    event,
+    text,
+)
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, ProgrammingError
 from sqlalchemy.ext.compiler import compiles
@@ -34,11 +46,13 @@ from store.places import (
     restrict_rights,
 )
 from store.transactions import (
-    LOCKED_SQLITE,
     Receipt,
     ReceiptBook,
+    describe_fixed_store,
+    describe_garbled_schema,
     describe_sqlite_error,
     has_arrived,
+    is_lock_error,
     is_locked,
     is_unreachable,
     read_first_line,
@@ -88,7 +102,7 @@ class Database:
     place : str
         The address for users, without a password.
     readonly : bool
-        Whether `write` is refused.
+        Whether `write` is refused, because it was asked for or because the file lies where nothing may be written.
     patience : float
         Seconds to wait for a lock, or for a server that restarts; may be changed at any time.
     identity : StoreIdentity
@@ -161,11 +175,24 @@ class Database:
         """Call a function that only reads, and call it again if it lost the server; see :func:`retry_reads`."""
         return self._retry(reading, lambda error: isinstance(error, UnreachableStore) and self._reached)
 
+    def run_alone(self, statement: str) -> None:
+        """Run a statement of the server outside of any transaction, as VACUUM has to."""
+
+        def attempt() -> None:
+            with self._engine.connect() as connection:
+                connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(statement)
+
+        self._refuse_if_readonly()
+        with translate_errors(self.place):
+            self._retry(attempt, self._may_retry)
+
     def close(self) -> None:
         """Close the connections; the object can still be used and then opens new ones."""
         self._engine.dispose()
 
     def _refuse_if_readonly(self) -> None:
+        if self.path is not None and not may_write(self.path):
+            raise StoreError(describe_fixed_store(self.place))
         if self.readonly:
             raise StoreError(f"the store {self.place} is open for reading only here; open it for writing to change it")
 
@@ -262,7 +289,8 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
         A path of an SQLite file, ``sqlite:///path`` or ``postgresql://user:password@host/database``.
         ``None``: the environment variable TOPIARY_STORE, else `find_default_path`.
     readonly : bool
-        Whether to open for reading only: nothing is made or changed.
+        Whether to open for reading only: nothing is made or changed.  A file that lies where nothing may be written is
+        always opened so.
 
     Raises
     ------
@@ -280,7 +308,7 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
         _open_sqlite(address, readonly=readonly) if is_file(address) else _open_postgresql(address, readonly=readonly)
     )
     try:
-        changed = migrations.check_version(database, database.place, lock=lock_schema, readonly=readonly)
+        changed = migrations.check_version(database, database.place, lock=lock_schema, readonly=database.readonly)
         if changed and is_file(address):
             restrict_rights(Path(database.place))
         with database.read() as connection:
@@ -324,21 +352,50 @@ def _open_sqlite(address: str, *, readonly: bool) -> Database:
         raise StoreError(f"the store {path} is a folder; give the path of a file")
     if readonly and not exists:
         raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
+    readonly = readonly or (exists and not may_write(path))
     if not readonly:
         make_folder(path)
         make_file(path)
-    uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rwc'}"
 
     def connect() -> sqlite3.Connection:
-        return _connect_sqlite(uri)
+        return _connect_sqlite(path, readonly=readonly)
 
-    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, pool_size=4, max_overflow=60)
+    # Where nothing may be written, each connection looks again whether another program has begun to write.
+    pool: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 4, "max_overflow": 60}
+    if readonly and not may_write(path):
+        pool = {"poolclass": NullPool}
+    engine = create_engine("sqlite://", creator=connect, **pool)
     event.listen(engine, "begin", _begin_sqlite)
+    event.listen(engine, "handle_error", partial(_report_garbled_schema, str(path)))
     url = URL.create("sqlite", database=str(path)).render_as_string()
     database = Database(engine, url, str(path), readonly=readonly, path=path)
     if not readonly:
         _use_wal(connect, path, database.patience)
     return database
+
+
+def may_write(path: Path) -> bool:
+    """Return whether the rights of a file and its folder allow to write a store there, as far as it exists."""
+    return not path.exists() or (os.access(path, os.W_OK) and (os.access(path.parent, os.W_OK) or _has_log(path)))
+
+
+def _has_log(path: Path) -> bool:
+    """Return whether a store has a log of changes beside it: a program has it open, or was killed."""
+    return path.with_name(f"{path.name}-wal").exists()
+
+
+def make_uri(path: Path, *, readonly: bool) -> str:
+    """Return the address with which SQLite opens the file of a store."""
+    if not readonly:
+        return f"{path.as_uri()}?mode=rwc"
+    is_fixed = not _has_log(path) and not os.access(path.parent, os.W_OK)  # SQLite cannot make its files of locks there
+    return f"{path.as_uri()}?mode=ro{'&immutable=1' if is_fixed else ''}"
+
+
+def _report_garbled_schema(place: str, context: ExceptionContext) -> None:
+    """Raise DamagedStore for names of tables or messages that are not text, on which Python's module fails."""
+    if isinstance(context.original_exception, UnicodeDecodeError):
+        raise DamagedStore(describe_garbled_schema(place)) from context.original_exception
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -350,8 +407,9 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")  # SQLite takes its snapshot at the first read
 
 
-def _connect_sqlite(uri: str) -> sqlite3.Connection:
+def _connect_sqlite(path: Path, *, readonly: bool) -> sqlite3.Connection:
     """Return a new connection to an SQLite file, with the settings of a store."""
+    uri = make_uri(path, readonly=readonly)
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.text_factory = decode_text
     try:
@@ -371,12 +429,12 @@ def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: fl
             with closing(connect()) as connection:
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             break
-        except sqlite3.DatabaseError as error:
-            code = error.sqlite_errorcode & 0xFF
-            if code not in LOCKED_SQLITE or time.monotonic() > deadline:
-                otherwise = f"the store {path} cannot be opened ({error}); check the path and your rights"
-                kind = DamagedStore if code == sqlite3.SQLITE_CORRUPT else StoreError
-                raise kind(describe_sqlite_error(code, str(path), error) or otherwise) from error
+        except UnicodeDecodeError as error:
+            raise DamagedStore(describe_garbled_schema(str(path))) from error
+        except sqlite3.Error as error:
+            if not is_lock_error(error) or time.monotonic() > deadline:
+                kind, sentence = describe_sqlite_error(error, str(path))
+                raise kind(sentence) from error
         time.sleep(pause)
     if mode != "wal":
         raise StoreError(f"SQLite cannot share the file {path} between programs; put the store on a local disk")
@@ -388,6 +446,7 @@ def _open_postgresql(address: str, *, readonly: bool) -> Database:
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise StoreError(f"the store can be SQLite or PostgreSQL, not {url.get_backend_name()}")
     url = url.set(drivername="postgresql+psycopg")
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # its warnings about lost connections come as errors, too
     engine = create_engine(url, pool_pre_ping=True, pool_size=4, max_overflow=60, connect_args=_ALIVE)
     plain = url.set(drivername="postgresql")
     return Database(engine, plain.render_as_string(hide_password=False), str(plain), readonly=readonly)

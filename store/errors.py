@@ -16,6 +16,10 @@ class Conflict(StoreError):  # noqa: N818
     """Error about an action that the store's state forbids: a name is taken, a run is training, a corpus is in use."""
 
 
+class RefusedRow(StoreError):  # noqa: N818
+    """Error about a row that the database refuses because it contradicts others: a name is taken, a run is gone."""
+
+
 class SchemaMismatch(StoreError):  # noqa: N818
     """Error about a database with another version of the tables, or with tables of another program."""
 

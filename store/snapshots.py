@@ -135,21 +135,44 @@ def load_snapshot(db: Database, number: int) -> dict[str, Array]:
 
 
 def find_sound(db: Database, run: int, minibatch: int | None = None) -> SnapshotRow | None:
-    """Return the newest intact snapshot of a run (at or before a mini-batch, if given), after verifying its bytes."""
+    """Return the newest intact snapshot of a run (at or before a mini-batch, if given), after verifying its bytes.
+
+    Damaged ones are reported in the log if it is another one that is returned; see :func:`explain_absence`.
+    """
+    damage: DamagedSnapshot | None = None
     while True:
         row = find_latest(db, run) if minibatch is None else find_snapshot(db, run, minibatch)
-        if row is None or check_snapshot(db, row):
+        found = None if row is None else _find_damage(db, row)
+        if found is None:
+            if damage is not None and row is not None:
+                log.warning("%s", damage)
             return row
+        damage = found
 
 
 def check_snapshot(db: Database, row: SnapshotRow) -> bool:
     """Return whether a snapshot is intact; if not, it is skipped from now on."""
+    return _find_damage(db, row) is None
+
+
+def _find_damage(db: Database, row: SnapshotRow) -> DamagedSnapshot | None:
+    """Return the error about a damaged snapshot, which is skipped from now on; None if it is intact."""
     try:
         verify_arrays([_read_blob(db, row.number)])
     except DamagedArrays:
-        log.warning("%s", _record_damage(db, row.number))
-        return False
-    return True
+        return _record_damage(db, row.number)
+    return None
+
+
+def explain_absence(db: Database, run: int) -> str:
+    """Return the sentence about a run of which every snapshot is damaged; empty for other runs."""
+    with db.read() as connection:
+        present = connection.execute(select(snapshots.c.number).where(snapshots.c.run == run)).scalars().all()
+    if not present or not db.damaged.issuperset(present):
+        return ""
+    which = f"all {len(present):,} snapshots" if len(present) > 1 else "the only snapshot"
+    verb = "are" if len(present) > 1 else "is"
+    return f"{which} of run {run} {verb} damaged; restore the store from a backup, and check the disk"
 
 
 @retry_reads
@@ -166,8 +189,14 @@ def _record_damage(db: Database, number: int) -> DamagedSnapshot:
     db.damaged.add(number)
     with db.read() as connection:
         row = connection.execute(select(*_COLUMNS).where(snapshots.c.number == number)).first()
-    where = "" if row is None else f" of run {row.run} at mini-batch {row.minibatch:,}"
-    return DamagedSnapshot(f"the snapshot{where} is damaged, so the one before it is used; topiary check says more")
+    if row is None:
+        return DamagedSnapshot("the snapshot is damaged; topiary check says more")
+    if sentence := explain_absence(db, row.run):
+        return DamagedSnapshot(sentence)
+    what = f"the snapshot of run {row.run} at mini-batch {row.minibatch:,} is damaged"
+    earlier = find_snapshot(db, row.run, row.minibatch)
+    onwards = "so the one before it is used" if earlier is not None else "and there is none before it"
+    return DamagedSnapshot(f"{what}, {onwards}; topiary check says more")
 
 
 def _exclude_damaged(db: Database) -> ColumnElement[bool]:

@@ -8,12 +8,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, create_engine, delete, func, select, text
-from sqlalchemy.engine import make_url
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, text
 
 from store import checkpoints, corpus_writer, run_rows, shares, snapshots
-from store.database import Database, now, open_database
-from store.errors import DamagedArrays, StoreError
+from store.database import Database, make_uri, now, open_database, retry_reads
+from store.errors import DamagedArrays, DamagedStore, StoreError
 from store.run_rows import RunRow
 from store.runs import ENDED
 from store.snapshots import SnapshotRow
@@ -33,6 +32,7 @@ from store.tables import (
 )
 from store.tables import checkpoints as last_checkpoints
 from store.tables import snapshots as snapshot_table
+from store.transactions import describe_fixed_store, describe_sqlite_error, is_lock_error
 
 Progress = Callable[[str, float | None], None]  # called with what is being done, and the share that is done
 PAGES = 4096  # pages of SQLite copied at a time
@@ -63,31 +63,53 @@ def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> 
     """
     if target.exists():
         raise StoreError(f"{target} is there already; give the backup another name")
-    part = target.with_name(f"{target.name}.part")
+    part = find_part(target)
     try:
-        part.unlink(missing_ok=True)
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        (_copy_file if db.path is not None else _copy_tables)(db, part, tell)
-        _settle_copy(part)
+        db.repeat(lambda: _write_part(db, part, tell))
         size = part.stat().st_size
         part.rename(target)
-    except (OSError, sqlite3.Error) as error:
-        cause = getattr(error, "strerror", None) or error
-        raise StoreError(f"the backup {target} cannot be written ({cause}); make room, or give another file") from error
+    except sqlite3.Error as error:
+        kind, sentence = describe_sqlite_error(error, db.place)
+        raise (kind(sentence) if kind is DamagedStore else _make_copy_error(target, error)) from error
+    except OSError as error:
+        raise _make_copy_error(target, error) from error
     finally:
-        for path in (part, *(part.with_name(part.name + end) for end in ("-wal", "-shm", "-journal"))):
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
+        remove_part(part)
     return size
+
+
+def _make_copy_error(target: Path, error: OSError | sqlite3.Error) -> StoreError:
+    """Return the error about a copy that cannot be written."""
+    cause = getattr(error, "strerror", None) or error
+    return StoreError(f"the backup {target} cannot be written ({cause}); make room, or give another file")
+
+
+def find_part(target: Path) -> Path:
+    """Return the file in which a copy grows until it is complete."""
+    return target.with_name(f"{target.name}.part")
+
+
+def remove_part(part: Path) -> None:
+    """Remove what is there of an incomplete copy."""
+    for path in (part, *(part.with_name(part.name + end) for end in ("-wal", "-shm", "-journal"))):
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _write_part(db: Database, part: Path, tell: Progress) -> None:
+    """Copy a store into a new file, in place of an incomplete copy."""
+    remove_part(part)
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    (_copy_file if db.path is not None else _copy_tables)(db, part, tell)
+    _settle_copy(part)
 
 
 def _copy_file(db: Database, part: Path, tell: Progress) -> None:
     """Copy the pages of SQLite inside one reading transaction, which neither blocks writers nor sees their changes."""
     with db.read():  # raises a sentence if the store is damaged
         pass
-    uri = f"{Path(str(db.path)).as_uri()}?mode=ro"
     with (
-        closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as source,
+        closing(sqlite3.connect(make_uri(Path(str(db.path)), readonly=True), uri=True, isolation_level=None)) as source,
         closing(sqlite3.connect(part)) as copy,
     ):
         source.execute("BEGIN")
@@ -178,6 +200,7 @@ class PruneItem(NamedTuple):
     remove: Callable[[Database], None]
 
 
+@retry_reads
 def find_removable(db: Database, rule: PruneRule) -> list[PruneItem]:
     """Return what can be removed, in the order of removal.
 
@@ -206,11 +229,10 @@ def vacuum_store(db: Database) -> None:
     again = "its space is used again for what comes next; prune again when nothing trains"
     if db.path is None:
         tables = ", ".join(metadata.tables)
-        engine = create_engine(make_url(db.url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.exec_driver_sql(f"VACUUM {tables}")
-        engine.dispose()
+        db.run_alone(f"VACUUM {tables}")
         return
+    if db.readonly:
+        raise StoreError(describe_fixed_store(db.place))
     size, free = db.path.stat().st_size, shutil.disk_usage(db.path.parent).free
     if free < size:
         raise StoreError(
@@ -220,8 +242,10 @@ def vacuum_store(db: Database) -> None:
         with closing(sqlite3.connect(db.path, timeout=5.0, isolation_level=None)) as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.OperationalError as error:
-        raise StoreError(f"the store cannot shrink while it is in use ({error}); {again}") from error
+    except sqlite3.Error as error:
+        kind, sentence = describe_sqlite_error(error, db.place)
+        in_use = f"the store cannot shrink while it is in use ({error}); {again}"
+        raise (StoreError(in_use) if is_lock_error(error) else kind(sentence)) from error
 
 
 def _find_abandoned_corpora(db: Database) -> Iterator[PruneItem]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.analysis.comparison import Comparison
-from app.analysis.hierarchy import Hierarchy, format_identity
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.recurrence import measure_group
 from engine.hierarchy.align import NONE
 from engine.hierarchy.tree import Node
@@ -113,9 +113,9 @@ def summarize_carrying(carried: Sequence[CarriedTopic], run: int) -> str:
     return sentence
 
 
-def describe_carried(carried: CarriedTopic) -> str:
+def describe_carried(comparison: Comparison, carried: CarriedTopic) -> str:
     """Return a line on a topic: what of it came to the other run, and what did not."""
-    source, name, notes_of_it = format_identity(carried.source), carried.name, _count_notes(carried.notes)
+    source, name, notes_of_it = comparison.a.cite(carried.source), carried.name, _count_notes(carried.notes)
     if carried.target is None:
         subject = " and ".join(filter(None, (f"the name “{name}”" if name else "", notes_of_it)))
         return f"{source} is not found there: {subject} not carried"
@@ -130,7 +130,7 @@ def describe_carried(carried: CarriedTopic) -> str:
         parts.append(f"got {_count_notes(carried.carried)}")
     elif carried.notes:
         parts.append(f"had {notes_of_it} already")
-    return f"{source} is {format_identity(carried.target)}: {', '.join(parts)}"
+    return f"{source} is {comparison.b.cite(carried.target)}: {', '.join(parts)}"
 
 
 def _count_notes(n: int) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, TopicWord
-from engine.hierarchy import topics
+from engine.hierarchy import titles, topics
 from engine.hierarchy.tree import Node
 
 TITLE_WORDS = 3
@@ -21,8 +21,8 @@ class ColumnTopic(NamedTuple):
     ----------
     layer, rank : int
         The layer, and the rank of the topic in it, 1 = most popular.
-    number : int
-        The identity of the topic, from 1, the same in every snapshot.
+    identity : str
+        Such as ``C2:3``, the same in every snapshot: topic 3 of layer 2 in the columns' own hierarchy.
     share : float
         The share of the popularity of its layer, 0 to 1.
     items : tuple of TopicWord
@@ -31,14 +31,14 @@ class ColumnTopic(NamedTuple):
 
     layer: int
     rank: int
-    number: int
+    identity: str
     share: float
     items: tuple[TopicWord, ...]
 
     @property
     def title(self) -> str:
-        """The texts of the first three items, joined by spaces."""
-        return " ".join(item.text for item in self.items[:TITLE_WORDS])
+        """The texts of the first three items."""
+        return titles.join_words(item.text for item in self.items[:TITLE_WORDS])
 
 
 class Above(NamedTuple):
@@ -82,5 +82,5 @@ def _rank_with_columns(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[i
     for rank, column in enumerate(topics.order_topics(shares).tolist(), start=1):
         pairs = zip(numbers[column].tolist(), weights[column].tolist(), strict=True)
         items = tuple(TopicWord(hierarchy.vocabulary[number], weight) for number, weight in pairs if weight > 0)
-        ranking.append((column, ColumnTopic(layer, rank, column + 1, float(shares[column]), items)))
+        ranking.append((column, ColumnTopic(layer, rank, f"C{layer}:{column + 1}", float(shares[column]), items)))
     return ranking

@@ -106,6 +106,12 @@ class Comparison:
         """The pairs by their topics of ``a``, and by their topics of ``b``."""
         return {pair.a: pair for pair in self.pairs if pair.a}, {pair.b: pair for pair in self.pairs if pair.b}
 
+    @property
+    def mean_score(self) -> float:
+        """The mean score of the pairs of all layers; 0 without pairs."""
+        scores = [pair.score for pair in self.pairs if pair.paired]
+        return sum(scores) / max(len(scores), 1)
+
     def hierarchy(self, side: Side) -> Hierarchy:
         """Return the hierarchy of one side."""
         return self.a if side == "a" else self.b
@@ -145,6 +151,22 @@ class Comparison:
             tuple(word.text for word in now[:SHOWN_WORDS] if word.text not in old_words),
             tuple(word.text for word in before[:SHOWN_WORDS] if word.text not in new_words),
         )
+
+    def find_relation(self, pair: Pair) -> str:
+        """Return what the topics of a pair are to each other: ``nearest``, or ``no partner``.
+
+        Only topics of one run are ``the same topic``, by their numbers.  Whatever was matched by words is the nearest
+        to one of the two, or the ``nearest left`` where nearer ones suit others better; or it was ``matched by hand``.
+        """
+        if pair.a is None or pair.b is None:
+            return self.find_absence(pair) or "no partner"
+        if self.a.run == self.b.run:
+            return "the same topic"
+        if pair.fixed:
+            return "matched by hand"
+        costs = self.alignment.costs[pair.layer - 1]
+        row, column = costs[self.a.place(pair.a)], costs[:, self.b.place(pair.b)]
+        return "nearest" if row[self.b.place(pair.b)] <= max(row.min(), column.min()) else "nearest left"
 
     def list_candidates(self, side: Side, node: Node) -> list[Partner]:
         """Return the topics of the other side that this one could be matched with, best first."""

@@ -226,13 +226,15 @@ def find_strongest(hierarchy: Hierarchy, layers: Sequence[LayerShares], row: int
     row : int
         The row of the document.
     """
-    strongest: list[StrongestTopic | None] = []
-    for layer, part in enumerate(layers, start=1):
-        entries = slice(part.starts[row], part.starts[row + 1])
-        columns, shares = part.topics[entries].tolist(), part.shares[entries].tolist()
-        pairs = [(share, -column) for share, column in zip(shares, columns, strict=True)]
-        roles = hierarchy.roles[layer - 1]
-        others = [pair for pair in pairs if roles[-pair[1]] != BACKGROUND]
-        share, column = max(others or pairs, default=(0.0, 0))
-        strongest.append(StrongestTopic(hierarchy.node(layer, -column), share) if share else None)
-    return tuple(strongest)
+    return tuple(find_layer_strongest(hierarchy, layer, part, row) for layer, part in enumerate(layers, start=1))
+
+
+def find_layer_strongest(hierarchy: Hierarchy, layer: int, part: LayerShares, row: int) -> StrongestTopic | None:
+    """Return the strongest topic of a document in one layer, as `find_strongest`."""
+    entries = slice(part.starts[row], part.starts[row + 1])
+    columns, shares = part.topics[entries].tolist(), part.shares[entries].tolist()
+    pairs = [(share, -column) for share, column in zip(shares, columns, strict=True)]
+    roles = hierarchy.roles[layer - 1]
+    others = [pair for pair in pairs if roles[-pair[1]] != BACKGROUND]
+    share, column = max(others or pairs, default=(0.0, 0))
+    return StrongestTopic(hierarchy.node(layer, -column), share) if share else None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from app.analysis.notes import Note
 from engine.hierarchy import certainty, titles, topics
 from engine.hierarchy.effects import Presentation
-from engine.hierarchy.recurrence import Recurrence
+from engine.hierarchy.recurrence import Recurrence, count_most
 from engine.hierarchy.tree import Direction, Edge, Node, find_edges, find_heaviest_edges
 from engine.quality.background import find_background
 from engine.quality.coherence import WORDS, measure_diversity
@@ -74,7 +74,7 @@ class TopicWord(NamedTuple):
 
 
 class EdgeCertainty(NamedTuple):
-    """The certainty of an edge: the probability that it is above the threshold, and the 90 % interval of its weight."""
+    """The certainty of an edge within its run: the probability that it is above the threshold, and a 90 % interval."""
 
     inclusion: float
     low: float
@@ -82,8 +82,36 @@ class EdgeCertainty(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """True if the edge is above the threshold with a probability of at least 90 %."""
+        """True if the edge is sure within its run: above the threshold with a probability of at least 90 %."""
         return self.inclusion >= certainty.SURE
+
+
+class EdgeMark(NamedTuple):
+    """What speaks for an edge: how many of the runs with other seeds found it, and its certainty within its own run.
+
+    ``others`` is the number of these runs, 0 where there is none; ``certainty`` is None where it is not known.
+    """
+
+    found: int
+    others: int
+    certainty: EdgeCertainty | None
+
+    @property
+    def strength(self) -> float | None:
+        """The share of the runs with other seeds that found it; without any, its inclusion; None if neither is known.
+
+        Seeds come first, as where a chain starts matters more than how far it still moves.
+        """
+        if self.others:
+            return self.found / self.others
+        return None if self.certainty is None else self.certainty.inclusion
+
+    @property
+    def is_sure(self) -> bool:
+        """True if most other seeds found it; without any, if it is sure within its run, or nothing is known."""
+        if self.others:
+            return self.found >= count_most(self.others)
+        return self.certainty is None or self.certainty.is_sure
 
 
 class LayerCertainty(NamedTuple):
@@ -97,8 +125,8 @@ class LayerCertainty(NamedTuple):
     steadiness : float
         Median of that cosine over topics that are not light.
     edges, sure_edges : int
-        Number of edges to the layer below that are above the threshold, and of those among them whose inclusion is at
-        least 90 %.
+        Number of edges to the layer below that are above the threshold, and of those among them that are sure within
+        the run: whose inclusion is at least 90 %.
     """
 
     layer: int
@@ -364,6 +392,40 @@ class Hierarchy:
             )
         return self._nodes_in(layer, self.order[layer - 1][rank - 1 : rank])[0]
 
+    def find_topic(self, name: str | int) -> Node:
+        """Return the topic with an identity such as ``L3:17``.
+
+        Raises
+        ------
+        LookupError
+            When there is none.  A number alone is refused, because it could be an identity or a rank.
+        """
+        text = str(name).strip()
+        node = parse_identity(text)
+        if node is not None and self.has(node):
+            return node
+        advice = "those are listed by topiary topics and topics()"
+        if text.isdecimal() and (same := self._describe_numbered(int(text[:9]))):
+            advice = f"a topic is named by its layer too: {same}"
+        raise LookupError(f"run {self.run} has no topic {text!r}, as in 'L1:3'; {advice}")
+
+    def find_topics(self, names: Iterable[str | int], layer: int | None = None) -> list[Node]:
+        """Return the topics with some identities; raise LookupError for one that is not there or of another layer."""
+        nodes = [self.find_topic(name) for name in names]
+        if strange := [node for node in nodes if layer not in (None, node.layer)]:
+            raise LookupError(f"{self.cite(strange[0])} is a topic of layer {strange[0].layer}, and not of {layer}")
+        return nodes
+
+    def _describe_numbered(self, number: int) -> str:
+        """Return the topics whose identity has a number, from the top layer down."""
+        nodes = (Node(layer, number - 1) for layer in range(self.n_layers, 0, -1))
+        return ", ".join(self.cite(node) for node in nodes if self.has(node))
+
+    def cite(self, node: Node) -> str:
+        """Return the identity and the title of a topic, as whatever takes a topic answers with."""
+        identity, title = format_identity(node), self.title(node)
+        return identity if title == identity else f"{identity} {title}"
+
     def rank(self, node: Node) -> int:
         """Return the rank of a topic in its layer, 1 = most popular."""
         return int(self.ranks[node.layer - 1][self.place(node)])
@@ -386,10 +448,14 @@ class Hierarchy:
         return [node for node in every if self.name(node) or self.notes.get(node)]
 
     def title(self, node: Node) -> str:
-        """Return the name of a topic, or the words of its title if it has none (its rank where words are pixels)."""
+        """Return the title of a topic, the same on every page, in every command and file.
+
+        It is the name that a user gave to it, as typed, or else the words that distinguish it (its identity where words
+        are pixels).  What has no room for all of it cuts it at its end (`app.views.text.shorten`, `fit_lines`).
+        """
         if self.image_shape is not None:
-            return self.name(node) or f"topic {self.rank(node)}"
-        return self.name(node) or " ".join(self.title_words(node))
+            return self.name(node) or format_identity(node)
+        return self.name(node) or titles.join_words(self.title_words(node))
 
     def title_words(self, node: Node) -> list[str]:
         """Return the three words shown that distinguish a topic (see `engine.hierarchy.titles.choose_titles`)."""
@@ -401,8 +467,8 @@ class Hierarchy:
         return None if column < 0 else self.node(node.layer, column)
 
     def other_words(self, node: Node, n: int) -> list[str]:
-        """Return the first ``n`` words of a topic that are not in its title."""
-        title = set(self.title_words(node))
+        """Return the first ``n`` words of a topic that are not in its title; all count if a user named it."""
+        title = set() if self.name(node) else set(self.title_words(node))
         first = (word.text for word in self.top_words(node, n + len(title)))
         return [word for word in first if word not in title][:n]
 
@@ -457,25 +523,23 @@ class Hierarchy:
         live = ~topics.find_light(self.shares[layer - 1])
         steady = self.steadiness[layer - 1][live]
         edges = [edge for edge in self.edges(threshold) if edge.layer == layer]
-        sure = [edge for edge in self.sure_edges(threshold) if edge.layer == layer]
+        certainties = [self.find_certainty(edge.above, edge.below, threshold) for edge in edges]
+        n_sure = sum(each is None or each.is_sure for each in certainties)
         median = float(np.median(steady)) if len(steady) else float("nan")
-        return LayerCertainty(layer, int((steady < certainty.WANDERING).sum()), median, len(edges), len(sure))
+        return LayerCertainty(layer, int((steady < certainty.WANDERING).sum()), median, len(edges), n_sure)
 
-    def sure_edges(self, threshold: float) -> list[Edge]:
-        """Return the edges that are above the threshold with a probability of at least 90 %.
-
-        Edges whose certainty is not known are included.
-        """
-        return self.keep_sure(self.edges(threshold), threshold)
+    def find_mark(self, above: Node, below: Node, threshold: float) -> EdgeMark:
+        """Return what speaks for the edge between two topics."""
+        n_found = self.count_edge_runs(above, below, threshold) or 1
+        others = 0 if self.recurrence is None else self.recurrence.n_runs - 1
+        return EdgeMark(n_found - 1, others, self.find_certainty(above, below, threshold))
 
     def keep_sure(self, edges: Iterable[Edge], threshold: float) -> list[Edge]:
-        """Return those of some edges that `sure_edges` would."""
+        """Return those of some edges that most runs with other seeds found, or else that are sure within the run.
 
-        def is_sure(edge: Edge) -> bool:
-            edge_certainty = self.find_certainty(edge.above, edge.below, threshold)
-            return edge_certainty is None or edge_certainty.is_sure
-
-        return [edge for edge in edges if is_sure(edge)]
+        Edges of which neither is known are included.
+        """
+        return [edge for edge in edges if self.find_mark(edge.above, edge.below, threshold).is_sure]
 
     def _measure_edges(self, layer: int, threshold: float) -> tuple[NDArray[Any], ...] | None:
         """Return inclusion, low and high of all edges from a layer to the one below; None where they are not known.
@@ -488,7 +552,7 @@ class Hierarchy:
         if key not in self._certainties:
             if len(self._certainties) >= 8 * self.n_layers:
                 self._certainties.clear()
-            mean, variance = self.phi[layer - 1], self.edge_variances[layer - 2]
+            mean, variance = self.phi[layer - 1], certainty.widen_edges(self.edge_variances[layer - 2])
             inclusion = certainty.measure_inclusion(mean, variance, threshold / len(mean))
             self._certainties[key] = inclusion, *certainty.find_interval(mean, variance)
         return self._certainties[key]

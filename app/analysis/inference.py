@@ -196,7 +196,8 @@ def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
     """
     rows = snapshots.list_snapshots(db, run)
     if not rows:
-        raise NotFound(f"run {run} has no snapshot yet, so no document can be placed in its topics")
+        absence = f"run {run} has no snapshot yet, so no document can be placed in its topics"
+        raise NotFound(snapshots.explain_absence(db, run) or absence)
     if not number:
         return max(rows, key=lambda row: row.minibatch)
     for row in rows:

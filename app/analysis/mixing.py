@@ -17,7 +17,10 @@ from store.database import Database
 
 LIKELIHOOD, TOTAL, ACTIVE, ENTROPY = "log likelihood", "sum of r", "topics in use", "entropy of shares"
 MIXED = 1.01  # R-hat below which chains count as mixed (Vehtari et al. 2021)
+CLEARLY_APART = 1.1  # R-hat above which even few draws say that chains are not mixed
 LEAST_DRAWS = 10  # of each chain; fewer say nothing
+ENOUGH_DRAWS = 50  # of each chain, and as many effective ones: with fewer, R-hat is below 1.01 or not by chance
+APART = "not mixed"
 _MOST_POINTS = 4000  # of a curve; every point of a run is read
 _CURVES = {LIKELIHOOD: ("heldout_loglik", "point_perplexity"), TOTAL: ("r_sum",), ACTIVE: ("active_topics",),
            ENTROPY: ("share_entropy",)}  # fmt: skip
@@ -52,9 +55,25 @@ class MixingFigure(NamedTuple):
     ess: float
     constant: bool = False
 
+    @property
+    def verdict(self) -> str:
+        """What the figure says in words: ``mixed``, ``not mixed``, or that it says nothing, and why."""
+        if self.constant:
+            return "the same at every draw of every run"
+        if self.chains < 2:
+            return "not known: fewer than two runs have it"
+        if not math.isfinite(self.rhat):
+            return f"not known: {self.draws} draws of each run, {LEAST_DRAWS} are needed"
+        if self.rhat > (MIXED if self.draws >= ENOUGH_DRAWS else CLEARLY_APART):
+            return APART
+        is_enough = self.draws >= ENOUGH_DRAWS and self.ess >= ENOUGH_DRAWS * self.chains
+        return "mixed" if is_enough else "too few draws to tell"
+
 
 def measure_mixing(db: Database, runs: Sequence[int], n_layers: int, until: int) -> list[MixingFigure]:
-    """Return the figures of runs that differ in the seed alone, from the second half of their common steps.
+    """Return the figures of runs that differ in the seed alone, from the second half of the steps that all have.
+
+    The points of two runs need not be of the same steps: as many are taken of each, evenly spread.
 
     Parameters
     ----------
@@ -109,11 +128,12 @@ def _read_chains(
 
 def _measure_curve(name: str, layer: int, chains: Sequence[dict[int, float]]) -> MixingFigure:
     """Return the figure of chains of values by step."""
-    common = set.intersection(*map(set, chains)) if chains else set[int]()
-    steps = sorted(step for step in common if step > max(common) / 2)
-    draws = np.array([[chain[step] for step in steps] for chain in chains], dtype=np.float64).reshape(
-        len(chains), len(steps)
-    )
+    end = min((max(chain) for chain in chains), default=0)
+    late = [[chain[step] for step in sorted(chain) if end / 2 < step <= end] for chain in chains]
+    n_draws = min(map(len, late), default=0)
+    places = [np.linspace(0, len(each) - 1, n_draws).round().astype(int) for each in late]
+    draws = np.array([np.array(each)[chosen] for each, chosen in zip(late, places, strict=True)], dtype=np.float64)
+    draws = draws.reshape(len(chains), n_draws)
     rhat, ess = diagnose_chains(draws)
     constant = draws.size > 0 and bool(np.ptp(draws) == 0.0)
-    return MixingFigure(name, layer, len(chains), len(steps), rhat, ess, constant)
+    return MixingFigure(name, layer, len(chains), n_draws, rhat, ess, constant)

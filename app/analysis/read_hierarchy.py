@@ -177,14 +177,16 @@ def find_snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> Snapsh
     NotFound
         When the run has no such snapshot.
     """
+    snapshot = snapshots.find_sound(db, row.number, minibatch)
+    if snapshot is not None:
+        return snapshot
+    if sentence := snapshots.explain_absence(db, row.number):
+        raise NotFound(sentence)
     if snapshots.find_latest(db, row.number) is None:
         reason = f"{launcher.find_state(row)}: {row.message}" if row.message else launcher.find_state(row)
         raise NotFound(f"run {row.number} has no topics yet ({reason})")
-    snapshot = snapshots.find_sound(db, row.number, minibatch)
-    if snapshot is None:
-        when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
-        raise NotFound(f"run {row.number} has no snapshot {when}")
-    return snapshot
+    when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
+    raise NotFound(f"run {row.number} has no snapshot {when}")
 
 
 def read_hierarchy(

@@ -15,7 +15,7 @@ from app.analysis.partners import find_nearest_snapshot, find_other_seeds, list_
 from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher
 from engine.contract import Topics
-from engine.hierarchy.recurrence import Recurrence, SeedTopics, measure_recurrence
+from engine.hierarchy.recurrence import Recurrence, SeedTopics, count_most, measure_recurrence
 from engine.hierarchy.tree import Node
 from store import runs
 from store.database import Database
@@ -24,7 +24,6 @@ from store.snapshots import SnapshotRow
 
 MOST_SEEDS = 20  # runs that are compared at most, the reference among them
 MOST_BYTES = 1_000_000_000  # of the hierarchies that are compared at the same time
-MOST = 0.8  # share of the runs in which something must be found to be called found in most of them
 _UNFINISHED = ("queued", "running", "paused", "silent")  # states of runs that can still get a snapshot
 
 Compare: TypeAlias = Callable[[Hierarchy, Hierarchy], Comparison]
@@ -166,13 +165,14 @@ class LayerRecurrence(NamedTuple):
     ----------
     layer : int
     agreement : float
-        Share of the layer that lies in topics found in another run, the mean over the other runs.
+        Share of the layer that lies in topics found in another run, adjusted for chance, the mean over the other runs.
     topics, topics_in_most : int
-        Number of topics that are not light, and of those among them that are found in at least 80 % of the runs.
+        Number of topics that are not light, and of those among them that at least 80 % of the other runs found.
     edges, edges_in_most : int
-        Number of edges to the layer below that are above the threshold, and of those found in as many runs.
+        Number of edges to the layer below that are above the threshold, and of those that as many runs found.
     edge_agreement : float
-        Share of these edges that another run has too, the mean over the other runs; nan without edges.
+        Overlap of the parents of a topic of the layer below with those of its partner in another run, adjusted for
+        chance, the mean over the other runs; nan for layer 1.
     """
 
     layer: int
@@ -188,7 +188,7 @@ def summarize_layer(hierarchy: Hierarchy, recurrence: Recurrence, layer: int, th
     """Return what of a layer comes back, with the edges above ``threshold / K`` of the layer below."""
     nodes = [node for node in hierarchy.nodes(layer) if node not in hierarchy.light]
     counts = recurrence.count_runs(layer)
-    least = count_most(recurrence.n_runs)
+    least = 1 + count_most(recurrence.n_runs - 1)
     edges = recurrence.count_edge_runs(layer, threshold) if layer > 1 else None
     return LayerRecurrence(
         layer,
@@ -197,13 +197,8 @@ def summarize_layer(hierarchy: Hierarchy, recurrence: Recurrence, layer: int, th
         sum(int(counts[hierarchy.place(node)]) >= least for node in nodes),
         0 if edges is None else int((edges > 0).sum()),
         0 if edges is None else int((edges >= least).sum()),
-        float("nan") if edges is None else recurrence.measure_edge_agreement(layer, threshold),
+        float("nan") if edges is None else recurrence.measure_edge_agreement(layer),
     )
-
-
-def count_most(n_runs: int) -> int:
-    """Return the least number of runs in which something is found that is found in most of ``n_runs``: 4 of 5."""
-    return max(2, -(-round(100 * MOST) * n_runs // 100))
 
 
 class ConsensusTerm(NamedTuple):

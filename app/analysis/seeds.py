@@ -211,7 +211,7 @@ def compare_estimates(
 ) -> EstimatePair | None:
     """Compare the best estimate that two runs have in common, and find how much it differs between seeds.
 
-    Return None if the runs have no estimate in common.
+    Return None if the runs have no estimate in common, which those on different corpora never have.
 
     Parameters
     ----------
@@ -226,8 +226,8 @@ def compare_estimates(
         return {each.name: each for each in list_estimates(run, read_latest_values(run.number))}
 
     first, second = list_by_name(a), list_by_name(b)
-    # The best estimate comes first, and estimates of the same name are on the same documents.
-    name = next((each for each in first if each in second), None)
+    # The best estimate comes first; within a corpus, estimates of the same name are on the same documents.
+    name = next((each for each in first if each in second), None) if a.corpus_name == b.corpus_name else None
     if name is None:
         return None
     estimates = ((list_by_name(one), list_by_name(two)) for one, two in seeds)

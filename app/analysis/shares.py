@@ -1,5 +1,6 @@
 """The shares of topics in the documents of a corpus: found in the store, completed, ranked, and as a sparse matrix."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,12 +11,12 @@ from app.analysis.inference import DocumentInference, DocumentTopics, Neighbour,
 from app.analysis.predictions import Report
 from app.analysis.read_hierarchy import find_snapshot_at
 from app.analysis.word_use import measure_everywhere
-from app.jobs.plan import name_step
+from app.jobs.plan import PLACE_SWEEPS, name_step
 from app.jobs.shares import hash_share_origin, store_shares
-from engine.contract import Counts
+from engine.contract import Counts, FloatArray
 from engine.hierarchy.shares import SparseShares, cut_shares, measure_distances
 from engine.lens.explained import BadlyExplained, find_badly_explained, measure_log_rates
-from engine.lens.moments import DocumentShares
+from engine.lens.moments import DocumentShares, SampledShares
 from store import corpora, shares
 from store.arrays import Array
 from store.corpus_rows import CorpusRow
@@ -37,10 +38,14 @@ LENGTH = 10.0  # tokens of other topics with which a document is ranked, so that
 
 
 class LayerUse(NamedTuple):
-    """The shares of the topics of a layer in all documents of a corpus, and the number of tokens of each document."""
+    """The shares of the topics of a layer in all documents of a corpus, and the number of tokens of each document.
+
+    ``samples`` are shares of some documents under samples of the topics; None where they are not known.
+    """
 
     layer: LayerShares
     tokens: NDArray[np.float64]
+    samples: SampledShares | None = None
 
     @property
     def size(self) -> int:
@@ -160,11 +165,32 @@ def fetch_use(
         return read_use(db, complete_shares(db, run, snapshot, report, inference), layer)
 
 
-def build_matrix(layer: LayerShares, n_topics: int) -> "csr_array":
-    """Return the shares of a layer as a sparse matrix (documents, topics) of float32; shares below 1 % are missing."""
-    from scipy.sparse import csr_array
+def build_matrix(layer: LayerShares, n_topics: int, *, rest: bool = False) -> "csr_array":
+    """Return the shares of a layer as a sparse matrix (documents, topics) of float32; shares below 1 % are missing.
 
-    return csr_array((layer.shares, layer.topics, layer.starts), shape=(len(layer.rest), n_topics))
+    With ``rest``, one more column holds them together, so that each row sums to 1.
+    """
+    from scipy.sparse import csr_array, hstack
+
+    found = csr_array((layer.shares, layer.topics, layer.starts), shape=(len(layer.rest), n_topics))
+    if not rest:
+        return found
+    return csr_array(hstack([found, csr_array(layer.rest[:, None] / np.float32(shares.UNITS))], format="csr"))
+
+
+def infer_theta(
+    db: Database, inference: DocumentInference, layer: int, numbers: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], FloatArray]]:
+    """Yield documents of the corpus, some at a time, and their activations of all topics of a layer, (documents, K).
+
+    The documents are placed anew, in the way in which their shares were stored.  A document without words has NaN.
+    """
+    for first in range(0, max(len(numbers), 1), _AT_ONCE // 4):
+        some = numbers[first : first + _AT_ONCE // 4]
+        counts = corpora.read_counts(db, inference.corpus.number, some.tolist())
+        theta = np.array(inference.infer_activations(counts, some.tolist(), PLACE_SWEEPS)[layer - 1])
+        theta[np.diff(counts.starts) == 0] = np.nan
+        yield some, theta
 
 
 def read_topic_shares(use: LayerUse, column: int) -> NDArray[np.float64]:

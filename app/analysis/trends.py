@@ -12,7 +12,7 @@ from engine.hierarchy.certainty import Interval
 from engine.hierarchy.tree import Node
 from engine.lens import groups, periods
 from engine.lens.groups import NumberBins
-from engine.lens.intervals import EffectTable, GroupShares
+from engine.lens.intervals import EffectTable, GroupShares, add_spread
 from engine.lens.moments import DocumentShares, Weighting
 from engine.lens.periods import Periods
 from store.column_rows import CATEGORY, CorpusColumn
@@ -63,6 +63,8 @@ class TimeFigure(NamedTuple):
         Documents without a date among those that are shown.
     compared_documents : (int, int)
         Documents of the first and of the last third.
+    samples : int
+        Number of samples of the topics whose spread is in the intervals of the series; 0 if they have none.
     """
 
     periods: Periods
@@ -74,6 +76,7 @@ class TimeFigure(NamedTuple):
     compared: int
     missing: int
     compared_documents: tuple[int, int]
+    samples: int = 0
 
 
 class DocumentGroups(NamedTuple):
@@ -113,6 +116,8 @@ class GroupFigure(NamedTuple):
         The group that is compared, None for each; and the one that it is compared with, None for all others.
     contrast : EffectTable
         The differences that ``group`` and ``against`` ask for, (G, K); nan for groups that are not compared.
+    samples : int
+        Number of samples of the topics whose spread is in ``low`` and ``high``; 0 if they have none.
     """
 
     groups: DocumentGroups
@@ -125,6 +130,7 @@ class GroupFigure(NamedTuple):
     group: int | None
     against: int | None
     contrast: EffectTable
+    samples: int = 0
 
 
 class TopicEffect(NamedTuple):
@@ -160,6 +166,30 @@ class TopicEffect(NamedTuple):
 def join_shares(use: LayerUse, n_topics: int) -> DocumentShares:
     """Return the stored shares of a layer in the form in which the engine measures them."""
     return DocumentShares(use.layer.starts, use.layer.topics, use.layer.units, use.layer.rest, use.tokens, n_topics)
+
+
+def describe_bands(samples: int) -> str:
+    """Return what 90 % intervals of shares contain, as every page, figure and table says it."""
+    if not samples:
+        return "90 % intervals from the differences between documents, for the topics as they are"
+    return f"90 % intervals from the differences between documents and between {samples} samples of the topics"
+
+
+def count_samples(use: LayerUse) -> int:
+    """Return how many samples of the topics are in the intervals of shares; 0 if they have none."""
+    return 0 if use.samples is None else len(use.samples.tables)
+
+
+def find_intervals(
+    use: LayerUse, shares: GroupShares, codes: Array, *, by: Weighting, selected: Array | None, moving: int = 1
+) -> Interval:
+    """Return the intervals of groups of documents, with the spread of the topics where it has been sampled."""
+    if use.samples is not None:
+        spread = groups.measure_spread(
+            use.samples, use.tokens, codes, len(shares.mean), by=by, selected=selected, moving=moving
+        )
+        shares = add_spread(shares, spread, len(use.samples.tables))
+    return shares.find_intervals()
 
 
 def measure_over_time(
@@ -213,7 +243,7 @@ def measure_over_time(
     dated = dates if shown is None or not zoomed else np.where(shown, dates, periods.NO_DATE)
     cut = periods.cut_periods(dated, unit)
     measured = periods.measure_periods(shares, cut, moving=moving, by=by, selected=shown)
-    interval = measured.find_intervals()
+    interval = find_intervals(use, measured, cut.codes, by=by, selected=shown, moving=moving)
     chosen = list(nodes or choose_topics(hierarchy, layer))
     columns = [hierarchy.place(node) for node in chosen]
     growth = periods.find_growth(shares, dates, by=by, selected=selected)
@@ -234,6 +264,7 @@ def measure_over_time(
         compared=growth.effects.comparisons,
         missing=int(np.count_nonzero(undated if shown is None else undated & shown)),
         compared_documents=(int(growth.thirds.documents[0]), int(growth.thirds.documents[1])),
+        samples=count_samples(use),
     )
 
 
@@ -316,7 +347,7 @@ def measure_by_group(
     codes, selected = _cut_documents(shares, found.codes, selected)
     measured = groups.measure_groups(shares, codes, len(found.names), by=by, selected=selected)
     everywhere = groups.measure_groups(shares, np.zeros(len(codes), np.int32), 1, by=by, selected=selected)
-    interval = measured.find_intervals()
+    interval = find_intervals(use, measured, codes, by=by, selected=selected)
     effects = groups.tabulate_effects(measured)
     numbers = {name: number for number, name in enumerate(found.names)}
     one, other = numbers.get(group), numbers.get(against)
@@ -332,6 +363,7 @@ def measure_by_group(
         one,
         other,
         _contrast_groups(measured, effects, one, other),
+        count_samples(use),
     )
 
 

@@ -20,18 +20,20 @@ from scipy.optimize import linear_sum_assignment
 
 from app.benchmarks.peers import PEERS
 from app.ingest.dividing import seed_validation
+from app.ingest.options import VALIDATION_SHARE
 from app.jobs import plan as plans
 from app.jobs import training as mathematics
 from app.jobs.estimates import has_settled
 from app.jobs.run_rules import SETTLING
 from app.jobs.training import Training
 from engine import models
-from engine.contract import TEST, TRAIN, VALIDATION, Facts, FloatArray, IntArray, Kernel, Topics
+from engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Kernel, Topics
 from engine.corpus import Corpus
 from engine.hierarchy import effects, evaluate
 from engine.hierarchy import topics as hierarchy
 from engine.hierarchy.effects import Presentation
-from engine.parts import VALIDATION_SHARE, draw_validation, hash_contents
+from engine.hierarchy.recurrence import measure_parent_overlap, share_parents
+from engine.parts import draw_validation, hash_contents
 from engine.quality import coherence, measures
 
 OURS = "topiary"
@@ -82,8 +84,8 @@ class TopicsRow(NamedTuple):
     largest : float
         Share of the tokens in the largest topic.
     edges : float
-        Weight of the parents of the topics of the layer below that other seeds find again, after the last budget (see
-        `measure_edge_agreement`); nan for layer 1 and for a single seed.
+        How much of the parents of the topics of the layer below other seeds find again, adjusted for chance, after the
+        last budget (see `measure_edge_agreement`); nan for layer 1 and for a single seed.
     """
 
     method: str
@@ -148,34 +150,30 @@ def measure_method(
 
 
 def measure_edge_agreement(hierarchies: Sequence[Presentation]) -> list[float]:
-    """Return for layers 2 ... L the weight of the parents of a topic that another seed finds again, from 0 to 1.
+    """Return for layers 2 ... L how much of the parents of a topic another seed finds again, adjusted for chance.
 
     The topics of two hierarchies are paired layer by layer by the optimal assignment of their words (Bhattacharyya
-    coefficient).  A topic's weights of its parents, times their popularity, sum to 1; the overlap with those of its
-    partner is averaged over topics and over all ordered pairs of hierarchies.  Empty for fewer than two hierarchies.
+    coefficient).  The overlap (:func:`engine.hierarchy.recurrence.measure_parent_overlap`) is averaged over all ordered
+    pairs of hierarchies.  Empty for fewer than two hierarchies.
     """
     pairs = [_measure_edge_overlap(a, b) for a, b in itertools.permutations(hierarchies, 2)]
     return [float(np.mean(overlaps)) for overlaps in zip(*pairs, strict=True)]
 
 
 def _measure_edge_overlap(hierarchy: Presentation, other: Presentation) -> list[float]:
-    """Return for layers 2 ... L the weight of parents in one hierarchy that another has too, the mean over topics."""
+    """Return for layers 2 ... L the overlap of the parents in one hierarchy with those in another."""
     partners = [
         linear_sum_assignment(-(np.sqrt(words).T @ np.sqrt(other_words)))[1]
         for words, other_words in zip(hierarchy.words, other.words, strict=True)
     ]
-    overlaps = []
-    for layer in range(1, len(partners)):
-        parents, other_parents = (_share_parents(each, layer) for each in (hierarchy, other))
-        other_parents = other_parents[partners[layer - 1]][:, partners[layer]]
-        overlaps.append(float(np.minimum(parents, other_parents).sum(axis=1).mean()))
-    return overlaps
-
-
-def _share_parents(hierarchy: Presentation, layer: int) -> FloatArray:
-    """Return for every topic (row) below ``layer``, counted from 0, the share of its weight that each parent holds."""
-    weight = hierarchy.weights[layer] * hierarchy.popularity[layer]
-    return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny))
+    return [
+        measure_parent_overlap(
+            *(share_parents(each.weights[layer], each.popularity[layer]) for each in (hierarchy, other)),
+            partners[layer - 1],
+            partners[layer],
+        )
+        for layer in range(1, len(partners))
+    ]
 
 
 def add_validation(corpus: Corpus) -> Corpus:

@@ -14,6 +14,8 @@ from app.export.texts import flatten_text
 from app.ingest.options import parse_count
 
 if TYPE_CHECKING:
+    from app.analysis.hierarchy import Hierarchy
+    from engine.hierarchy.tree import Node
     from store.database import Database
     from store.run_rows import RunRow
 
@@ -138,6 +140,15 @@ def say(text: object) -> None:
 def notify(text: str) -> None:
     """Print lines to standard error; control characters other than line breaks are removed."""
     sys.stderr.write(f"{_clean_lines(text)}\n")
+
+
+def name_topics(hierarchy: "Hierarchy", nodes: Iterable["Node"], where: Iterable[str] = ()) -> None:
+    """Say on standard error which topics options named, also in conditions such as ``L2:17=20%..``."""
+    from app.analysis.filters import parse_condition  # loads SciPy, which --help does not need
+
+    named = (node for text in where if (node := parse_condition(text).node) is not None)
+    for node in dict.fromkeys((*nodes, *named)):
+        notify(f"topic {hierarchy.cite(node)}")
 
 
 def print_json(value: Any) -> None:

@@ -3,11 +3,10 @@
 import argparse
 
 from app.analysis.filters import FilterError
-from app.analysis.hierarchy import parse_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.refine import refine_run
 from app.analysis.shares import find_placed_snapshot
-from app.cli.console import UserError, find_run, make_file_error, notify, say
+from app.cli.console import UserError, find_run, make_file_error, name_topics, notify, say
 from app.export.pyldavis import PYLDAVIS, write_pyldavis
 from app.export.run_tables import build_table, read_request
 from app.export.tables import TableFileError, write_table
@@ -25,11 +24,12 @@ def export(arguments: argparse.Namespace) -> int:
             snapshot = find_snapshot_at(db, row, arguments.minibatch)
             say(write_pyldavis(db, row, snapshot, arguments.layer or 1, arguments.output))
             return 0
-        names = ("minibatch", "layer", "query", "column", "unit", "by", "where")
+        names = ("minibatch", "layer", "query", "column", "unit", "by", "interval", "where")
         request = read_request(db, row, arguments.table, **{name: getattr(arguments, name) for name in names})
         table = build_table(arguments.table, request)
         if request.note:
             notify(request.note)
+        name_topics(request.hierarchy, (), arguments.where)
         path = write_table(table, arguments.output, lambda rows: progress.show(f"writing {rows:,} rows"))
     except OSError as error:
         raise make_file_error(arguments.output, error) from error
@@ -43,19 +43,20 @@ def export(arguments: argparse.Namespace) -> int:
 
 def refine(arguments: argparse.Namespace) -> int:
     """Make a corpus of some documents of a run, and print its name and how to train on it."""
-    topic = parse_identity(arguments.topic)
-    if arguments.topic and topic is None:
-        raise UserError(f"{arguments.topic!r} is no topic; topiary topics lists them, as in L1:3")
     db, progress = open_existing(arguments.store), Progress()
     row = find_run(db, arguments.run)
     hierarchy = read_hierarchy(db, row, find_placed_snapshot(db, row, arguments.minibatch))
     try:
+        topic = hierarchy.find_topic(arguments.topic) if arguments.topic else None
+        name_topics(hierarchy, [] if topic is None else [topic], arguments.where)
         corpus = refine_run(
             db, row, hierarchy, arguments.name, topic=topic, share=arguments.share, where=arguments.where,
             query=arguments.query, progress=progress.show,
         )  # fmt: skip
     except (FilterError, RefineError) as error:
         raise UserError(str(error)) from error
+    except LookupError as error:
+        raise UserError(str(error.args[0])) from error
     finally:
         progress.end()
     say(f"corpus {corpus.number}, {corpus.name}: {corpus.documents:,} documents, {corpus.words:,} words")

@@ -202,9 +202,8 @@ def _list_topics(hierarchy: Hierarchy, layer: int, shares: Array) -> list[dict[s
 def _list_topic_facts(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
     """Return facts about a topic for JSON."""
     return {
-        "id": format_identity(node),
+        "topic": format_identity(node),
         "layer": node.layer,
-        "topic": node.column + 1,
         "rank": hierarchy.rank(node),
         "name": hierarchy.name(node),
         "title": hierarchy.title(node),
@@ -240,12 +239,12 @@ def _print_document(word_counts: WordCounts, facts: dict[str, Any]) -> None:
     for label in facts.get("labels", [])[:3]:
         say(f"  label {_format_share(label['probability'])}  {flatten_text(label['label'])}")
     listed = [topic for layer in reversed(facts["topics"]) for topic in layer]
-    width = max(len(flatten_text(topic["title"])) for topic in listed)
+    width, name_width = (max(len(flatten_text(topic[name])) for topic in listed) for name in ("title", "topic"))
     for topic in listed:
         text = f"{flatten_text(topic['title']):<{width}}  {flatten_text(' '.join(topic['words']))}"
-        say(f"  L{topic['layer']}  {topic['rank']:>4}  {_format_share(topic['share'])}  {text}")
+        say(f"  {topic['topic']:<{name_width}}  {topic['rank']:>4}  {_format_share(topic['share'])}  {text}")
     for path in facts["paths"]:
-        trail = "  >  ".join(f"{topic['id']} {flatten_text(topic['title'])}" for topic in path["topics"])
+        trail = "  >  ".join(f"{topic['topic']} {flatten_text(topic['title'])}" for topic in path["topics"])
         say(f"  path {_format_share(path['share'])}  {trail}")
     for near in facts.get("nearest", []):
         label = f"  [{flatten_text(near['label'])}]" if near["label"] else ""

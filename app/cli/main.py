@@ -10,6 +10,7 @@ from app.cli.console import UserError, notify
 from app.cli.parser import (
     MISTAKE,
     Parser,
+    VersionAction,
     read_budgets,
     read_choices,
     read_name,
@@ -61,6 +62,13 @@ def _run_command(argv: list[str]) -> int:
     except (UserError, NewRunError, SettingError, StoreError) as error:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
+    except OSError as error:
+        from app.machine import explain_full_disk
+
+        if not (sentence := explain_full_disk(error)):
+            raise
+        notify(f"topiary {arguments.command}: {sentence}")
+        return MISTAKE
     except MemoryError:
         advice = "needs more memory than this machine has free; give it less at a time, or close other programs"
         notify(f"topiary {arguments.command}: {advice}")
@@ -70,6 +78,7 @@ def _run_command(argv: list[str]) -> int:
 def build_parser() -> Parser:
     """Return the parser with all subcommands."""
     parser = Parser(prog="topiary", description="Explore what a collection of documents is about, in the browser.")
+    parser.add_argument("--version", action=VersionAction, nargs=0, help="print the version of Topiary and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _add_demo(commands)
     _add_import(commands)
@@ -276,12 +285,10 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     quality.add_argument(
         "--no-labels", action="store_true", help="leave out how well topics tell the labels, which takes longest"
     )
-    tree = _add_command(commands, "tree", "show.tree", "write the tree under a topic")
+    tree = _add_command(commands, "tree", "show.tree", "write the tree of a run, or that under some topics")
     tree.add_argument("--light", action="store_true", help="draw topics of under 0.1 %% of the tokens too")
-    tree.add_argument("--layer", type=read_whole(1), help="layer of the root (default: the top)")
-    tree.add_argument(
-        "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
-    )
+    tree.add_argument("--layer", type=read_whole(1), help="layer of the roots (default: the top)")
+    _add_topics(tree, "only below this topic, such as L3:1; may be repeated")
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
     compare = _add_command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
@@ -291,9 +298,7 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--output", metavar="FILE", help="write compare.svg (both trees side by side) or compare.json instead"
     )
     compare.add_argument("--layer", type=read_whole(1), help="of compare.svg: layer of the root (default: the top)")
-    compare.add_argument(
-        "--node", type=int, action="append", help="of compare.svg: rank of the root in B; may be repeated"
-    )
+    _add_topics(compare, "of compare.svg: a topic of B at the root, such as L3:1; may be repeated")
     compare.add_argument("--most", type=read_whole(0), help="changed topics to list (default 12)")
     for side in ("a", "b"):
         minibatch_help = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
@@ -325,6 +330,9 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
 _UNITS = ("day", "week", "month", "quarter", "year", "decade")
 _COLUMN_HELP = "of time and groups (default: the first that fits)"
 _UNIT_HELP = "of time: length of the periods (default: by density)"
+_INTERVAL_HELP = (
+    "of time and groups: intervals from differences between documents (default), or also between samples of the topics"
+)
 _BY_HELP = "of time and groups: weight of a document, its words or 1 (default: tokens)"
 _WHERE_HELP = "only documents with this value, such as source=BBC, date=2004..2005 or L2:17=20%%..; may be repeated"
 
@@ -337,9 +345,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     report = _add_command(commands, "report", "show.report", "write a report on a run, for everyone to read")
     _add_run(report)
     report.add_argument("--output", required=True, metavar="FILE", help="report.html, one file that needs no other")
-    report.add_argument(
-        "--topic", action="append", default=[], metavar="ID", help="only this topic, such as L3:1; may be repeated"
-    )
+    _add_topics(report, "only this topic, such as L3:1; may be repeated")
     below_help = "only this topic and those that the tree has below it; may be repeated"
     report.add_argument("--below", action="append", default=[], metavar="ID", help=below_help)
     report.add_argument("--marked", action="store_true", help="only topics with a name, a note or a tag")
@@ -351,7 +357,8 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     _add_run(export)
     table_help = (
-        "topics (words, shares, certainty, relatives), documents (with the shares of the topics of a layer), time, "
+        "topics (words, shares, certainty, relatives), documents (with their columns and the shares of the topics of "
+        "a layer), theta (documents with the activations of all topics of a layer, none left out), time, "
         "groups (topics by period or group, with intervals), contexts (every place where --query finds something), or "
         "pyldavis (the data of pyLDAvis for a layer)"
     )
@@ -364,6 +371,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     export.add_argument("--column", default="", metavar="NAME", help=_COLUMN_HELP)
     export.add_argument("--unit", choices=_UNITS, help=_UNIT_HELP)
     export.add_argument("--by", choices=("tokens", "documents"), default="tokens", help=_BY_HELP)
+    export.add_argument("--interval", choices=("documents", "topics"), default="documents", help=_INTERVAL_HELP)
     refine = _add_command(commands, "refine", "export.refine", "make a corpus of the documents of a topic")
     _add_run(refine)
     refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
@@ -386,7 +394,7 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=with_help)
     layer_help = "layer of topics (default: 1; of tree, comparison, time and groups the top)"
     figure.add_argument("--layer", type=read_whole(1), help=layer_help)
-    figure.add_argument("--node", type=int, action="append", help="rank of a topic in it; may be repeated")
+    _add_topics(figure, "only this topic, such as L3:1; may be repeated")
     figure.add_argument("--most", type=read_whole(1), help="topics drawn at most; of a tree, in each layer (default 8)")
     figure.add_argument("--threshold", type=read_weight, help="of a tree: edges above threshold / K of the layer below")
     width_help = "column (3.3 inches, default), page (6.8 inches) or a number of inches"
@@ -397,6 +405,7 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--moving", type=int, choices=(3, 5, 9), help="of time: mean of so many periods")
     figure.add_argument("--stacked", action="store_true", default=None, help="of time: stacked areas, without bands")
     figure.add_argument("--by", choices=("tokens", "documents"), help=_BY_HELP)
+    figure.add_argument("--interval", choices=("documents", "topics"), help=_INTERVAL_HELP)
     where_help = f"of time and groups: {_WHERE_HELP}"
     figure.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
     _add_minibatch(figure)
@@ -571,6 +580,10 @@ def _add_benchmark(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     topics.add_argument("--threads", type=threads, default=2, help="threads of every method (default 2)")
     topics.add_argument("--json", type=Path, metavar="FILE", help="also write every row to this file")
+
+
+def _add_topics(parser: Parser, text: str) -> None:
+    parser.add_argument("--topic", "--node", action="append", default=[], dest="topics", metavar="ID", help=text)
 
 
 def _add_minibatch(parser: Parser) -> None:

@@ -42,6 +42,8 @@ def _add_note(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
     except (LookupError, ValueError) as error:
         raise UserError(str(error.args[0])) from error
     subject = f"topic {note['topic']}" if note["topic"] else f"document {note['document']}"
+    named = f"topic {note['topic']} {note['title']}" if note["topic"] else subject
+    notify(f"added a {note['kind']} to {named}")
     logs.record_action(db.place, f"added a {note['kind']} to {subject} of run {row.number}")
     say(note["number"])
     return 0
@@ -69,7 +71,10 @@ def _print_tags(db: Database, row: RunRow, *, as_json: bool) -> int:
 def _print_notes(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
     from app.facts.notes import list_run_notes
 
-    facts = list_run_notes(db, row, topic=arguments.topic, document=arguments.document)
+    try:
+        facts = list_run_notes(db, row, topic=arguments.topic, document=arguments.document)
+    except LookupError as error:
+        raise UserError(str(error.args[0])) from error
     if arguments.json:
         print_json([each | {"created": each["created"].isoformat()} for each in facts])
         return 0
@@ -83,7 +88,7 @@ def _print_notes(db: Database, row: RunRow, arguments: argparse.Namespace) -> in
 
 
 def _name_subject(note: dict[str, Any]) -> str:
-    return note["topic"] or f"document {note['document']}"
+    return f"{note['topic']} {note['title']}".rstrip() if note["topic"] else f"document {note['document']}"
 
 
 def _format_time(note: dict[str, Any]) -> str:
@@ -112,11 +117,12 @@ def carry(arguments: argparse.Namespace) -> int:
             [
                 each._asdict()
                 | {"source": format_identity(each.source), "target": each.target and format_identity(each.target)}
+                | {"source_title": first.title(each.source), "target_title": each.target and second.title(each.target)}
                 for each in carried
             ]
         )
         return 0
     for each in carried:
-        say(describe_carried(each))
+        say(describe_carried(comparison, each))
     notify(summarize_carrying(carried, rows[1].number))
     return 0

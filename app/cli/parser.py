@@ -4,11 +4,12 @@ import argparse
 import math
 import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from app.cli.console import write_output
 from app.ingest.options import LARGEST_COUNT
-from app.jobs.new_run import read_seeds
+from app.machine import find_version
 
 MISTAKE = 2  # exit status after an error that the user can correct
 LONGEST_NAME = 200  # characters in the name of a run or corpus, as in the fields of the pages
@@ -20,6 +21,15 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print an error in one line and exit with status 2."""
         self.exit(MISTAKE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a command that does not exist with the ones that are spelled nearly like it, or else all."""
+        known = list(map(str, action.choices or ()))
+        if isinstance(action, argparse._SubParsersAction) and value not in known:  # noqa: SLF001 - it has no public name
+            near = get_close_matches(str(value), known, n=3)
+            advice = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
+            raise argparse.ArgumentError(None, f"there is no command {value!r}: {advice}")
+        super()._check_value(action, value)
 
     def print_help(self, file: Any = None) -> None:
         """Print the help through `write_output`, which handles a closed standard output."""
@@ -40,6 +50,15 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return parsed, unknown
+
+
+class VersionAction(argparse.Action):
+    """The option ``--version``, which looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        """Print the version and exit."""
+        write_output(f"topiary {find_version()}\n")
+        parser.exit()
 
 
 def read_choices(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
@@ -122,6 +141,8 @@ def read_setting_values(text: str) -> tuple[str, tuple[str, ...]]:
 
 def read_seed_list(text: str) -> tuple[int, ...]:
     """Return at most 100 seeds from a text such as ``1-5`` or ``1,3,7-9``; raise an error for any other text."""
+    from app.jobs.new_run import read_seeds  # loads the store, which --help does without
+
     try:
         return read_seeds(text)
     except ValueError as error:

@@ -18,6 +18,7 @@ from app.export.texts import drop_infinite, flatten_text, format_share
 from app.facts.documents import list_class_facts
 from app.facts.recurrence import summarize_seeds
 from app.live.predictions import fetch_predictions
+from app.views.compare.recurrence import describe_found
 from app.views.tree.opening import find_opening_threshold
 from engine.quality.measures import Quality, SampleSize
 from store.database import open_existing
@@ -66,7 +67,8 @@ def quality(arguments: argparse.Namespace) -> int:
     for sentence in _describe_certainty(hierarchy, [each.layer for each in layers]):
         say(sentence)
     if hierarchy.recurrence is not None:
-        say(f"\nFound again in the {hierarchy.recurrence.n_runs} runs that differ in the seed alone (topiary seeds):")
+        others = hierarchy.recurrence.n_runs - 1
+        say(f"\nFound again by {others} other {'seed' if others == 1 else 'seeds'} (topiary seeds):")
         for each in layers:
             say(f"  {summarize_seeds(hierarchy, hierarchy.recurrence, each.layer, find_opening_threshold(hierarchy))}")
     if completion is not None:
@@ -130,7 +132,7 @@ def _measure_seeds(hierarchy: Hierarchy, layer: int) -> dict[str, Any] | None:
 
 
 def _describe_certainty(hierarchy: Hierarchy, layers: Sequence[int]) -> list[str]:
-    """Return a sentence for each layer on how many of its topics wander and how many of its edges are sure."""
+    """Return a sentence for each layer on how many topics wander, and how many edges are sure within the run."""
     sentences = []
     for layer in layers:
         facts = _measure_certainty(hierarchy, layer)
@@ -139,7 +141,7 @@ def _describe_certainty(hierarchy: Hierarchy, layers: Sequence[int]) -> list[str
         wandering = f"{facts['wandering']} of {hierarchy.widths[layer - 1]} topics wander"
         edges = (
             f"; {facts['sure_edges']} of {facts['edges']} edges to layer {layer - 1} above {facts['threshold']:g} / "
-            f"{hierarchy.widths[layer - 2]} are sure (90 %)"
+            f"{hierarchy.widths[layer - 2]} are sure within this run (90 %)"
             if layer > 1
             else ""
         )
@@ -150,7 +152,8 @@ def _describe_certainty(hierarchy: Hierarchy, layers: Sequence[int]) -> list[str
 def _list_topic_facts(hierarchy: Hierarchy, layer_quality: Quality, column: int) -> dict[str, Any]:
     node = hierarchy.node(layer_quality.layer, column)
     return {
-        "topic": node.column + 1,
+        "topic": format_identity(node),
+        "title": hierarchy.title(node),
         "rank": hierarchy.rank(node),
         "live": bool(layer_quality.live[column]),
         "npmi": drop_infinite(layer_quality.npmi[column]),
@@ -231,9 +234,10 @@ def _print_topics(hierarchy: Hierarchy, layer_quality: Quality, most: int) -> No
             node = hierarchy.node(layer_quality.layer, column)
             words = flatten_text(" ".join(_list_words(hierarchy, layer_quality, column)))
             n_found, recurrence = hierarchy.count_runs(node), hierarchy.recurrence
-            seeds = "" if recurrence is None else f"  found in {n_found} of {recurrence.n_runs}"
+            seeds = "" if n_found is None or recurrence is None else f"  {describe_found(n_found, recurrence.n_runs)}"
             place = f"{format_identity(node):<7}{hierarchy.rank(node):>5}"
-            say(f"  {layer_quality.npmi[column]:6.3f}  {place}{seeds}  {words}")
+            title = flatten_text(hierarchy.title(node))
+            say(f"  {layer_quality.npmi[column]:6.3f}  {place}{seeds}  {title}: {words}")
 
 
 def _rank_topics(hierarchy: Hierarchy, layer_quality: Quality) -> list[int]:

@@ -4,7 +4,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.cli.console import UserError, find_run, make_file_error, notify, print_json, print_table, say, say_json
+from app.cli.console import (
+    UserError,
+    find_run,
+    make_file_error,
+    name_topics,
+    notify,
+    print_json,
+    print_table,
+    say,
+    say_json,
+)
 from app.export.texts import flatten_text, format_share
 from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from app.jobs import launcher
@@ -19,7 +29,7 @@ from store.run_rows import RunRow
 
 if TYPE_CHECKING:
     from app.analysis.hierarchy import Hierarchy
-    from engine.hierarchy.tree import Direction, Node
+    from engine.hierarchy.tree import Direction
 
 
 DEFAULT_CHANGED_TOPICS = 12  # number of changed topics that a comparison lists by default
@@ -121,7 +131,8 @@ def topics(arguments: argparse.Namespace) -> int:
     light = 0 if arguments.all else sum(row["light"] for row in table)
     table = [row for row in table if arguments.all or not row["light"]]
     titles = [flatten_text(row["title"]) for row in table]
-    width = max(map(len, titles), default=0)
+    width, name_width = (max(map(len, each), default=0) for each in (titles, [row["topic"] for row in table]))
+    say(f"{'topic':<{name_width}}  {'rank':>4}  {'share':>7}  title and words")
     roles = ["" if row["role"] == LIVE else row["role"] for row in table]
     role_width = max(map(len, roles), default=0)
     for row, title, role in zip(table, titles, roles, strict=True):
@@ -129,14 +140,14 @@ def topics(arguments: argparse.Namespace) -> int:
         npmi = _format_quality(row) if arguments.quality else ""
         role_cell = f"  {role:<{role_width}}" if role_width else ""
         say(
-            f"L{row['layer']}  {row['rank']:>4}  {format_share(row['share'], 1):>7}{role_cell}  "
+            f"{row['topic']:<{name_width}}  {row['rank']:>4}  {format_share(row['share'], 1):>7}{role_cell}  "
             f"{npmi}{title:<{width}}  {words}{_describe_twin(row)}"
         )
     if columns:
         say("\ntopics of the columns:")
     for row in columns:
         say(
-            f"L{row['layer']}  {row['rank']:>4}  {format_share(row['share'], 1):>7}  "
+            f"{row['topic']:<{name_width}}  {row['rank']:>4}  {format_share(row['share'], 1):>7}  "
             f"{flatten_text(' '.join(row['words']))}"
         )
     if arguments.quality:
@@ -154,10 +165,10 @@ def _describe_twin(row: dict[str, Any]) -> str:
 
 
 def tree(arguments: argparse.Namespace) -> int:
-    """Write the tree below (or above) some topics to a file and print the path of the file."""
+    """Write the tree, or the part below (or above) some topics, to a file and print the path of the file."""
     from app.export.trees import write_tree
     from app.views.tree.class_overlay import find_class
-    from app.views.tree.opening import choose_threshold
+    from app.views.tree.opening import choose_threshold, list_top_topics
 
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
@@ -169,9 +180,9 @@ def tree(arguments: argparse.Namespace) -> int:
         hierarchy = read_recurrence(db, row, hierarchy)[1]
     hierarchy = hierarchy.choose_words(arguments.relevance)
     threshold = choose_threshold(arguments.threshold, hierarchy)
-    layer = arguments.layer or hierarchy.n_layers
     try:
-        roots = [hierarchy.at_rank(layer, rank) for rank in arguments.node or [1]]
+        named = hierarchy.find_topics(arguments.topics, arguments.layer)
+        roots = named or list_top_topics(hierarchy, arguments.layer, light=arguments.light)
         label = find_class(hierarchy.classes, arguments.label) if arguments.label else 0
         direction: Direction = "up" if arguments.up else "down"
         options = {"label": label, "light": arguments.light}
@@ -180,6 +191,7 @@ def tree(arguments: argparse.Namespace) -> int:
         raise make_file_error(arguments.output, error) from error
     except (LookupError, ValueError) as error:
         raise UserError(str(error.args[0] if len(error.args) == 1 else error)) from error
+    name_topics(hierarchy, named)
     say(path)
     return 0
 
@@ -190,33 +202,26 @@ def report(arguments: argparse.Namespace) -> int:
     from app.export.report import write_report
     from app.jobs.progress import Progress
 
-    topics, below = (list(map(_read_topic, texts)) for texts in (arguments.topic, arguments.below))
     db = open_existing(arguments.store)
     row, progress = find_run(db, arguments.run), Progress()
+    snapshot = find_placed_snapshot(db, row, arguments.minibatch)
+    hierarchy = _read_hierarchy(db, row, snapshot.minibatch)
     try:
+        topics, below = (hierarchy.find_topics(texts) for texts in (arguments.topics, arguments.below))
         path = write_report(
-            db, row, find_placed_snapshot(db, row, arguments.minibatch), arguments.output,
+            db, row, snapshot, arguments.output,
             topics=topics, below=below, marked=arguments.marked, quotes=arguments.quotes, columns=arguments.columns,
             report=lambda share: progress.show("writing the report", share),
         )  # fmt: skip
     except OSError as error:
         raise make_file_error(arguments.output, error) from error
-    except ValueError as error:
-        raise UserError(str(error)) from error
+    except (LookupError, ValueError) as error:
+        raise UserError(str(error.args[0] if len(error.args) == 1 else error)) from error
     finally:
         progress.end()
+    name_topics(hierarchy, [*topics, *below])
     say(path)
     return 0
-
-
-def _read_topic(text: str) -> "Node":
-    """Return the topic of an identity such as L3:1."""
-    from app.analysis.hierarchy import parse_identity
-
-    node = parse_identity(text)
-    if node is None:
-        raise UserError(f"{text!r} is no topic; topiary topics lists them, as in L1:3")
-    return node
 
 
 def film(arguments: argparse.Namespace) -> int:
@@ -238,7 +243,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from app.facts.comparisons import ComparisonView, compare_runs, write_comparison
     from app.views.tree.opening import choose_threshold
 
-    picture_options = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
+    picture_options = {"--layer": arguments.layer, "--topic": arguments.topics, "--class": arguments.label}
     _refuse_without_picture("compare.svg", arguments.output, picture_options)
     if arguments.most is not None and (arguments.output or arguments.json):
         raise UserError("--most counts lines of the summary, which --output and --json do not print; leave it out")
@@ -255,7 +260,7 @@ def compare(arguments: argparse.Namespace) -> int:
     threshold = choose_threshold(arguments.threshold, *hierarchies)
     try:
         if arguments.output:
-            view = ComparisonView(threshold, arguments.layer or 0, tuple(arguments.node or ()), arguments.label)
+            view = ComparisonView(threshold, arguments.layer or 0, tuple(arguments.topics), arguments.label)
             text = str(write_comparison(db, hierarchies, view, arguments.output))
         else:
             text = compare_runs(
@@ -269,6 +274,7 @@ def compare(arguments: argparse.Namespace) -> int:
         raise make_file_error(arguments.output, error) from error
     except (LookupError, ValueError) as error:
         raise UserError(str(error.args[0] if len(error.args) == 1 else error)) from error
+    name_topics(hierarchies[1], hierarchies[1].find_topics(arguments.topics))
     (say_json if arguments.json and not arguments.output else say)(text)
     return 0
 
@@ -361,7 +367,11 @@ def _write_figure(arguments: argparse.Namespace, request: FigureRequest) -> str:
     path = check_path(arguments.output)
     db = open_existing(arguments.store)
     sources = [Source(db, find_run(db, text).number) for text in (arguments.run, *arguments.others)]
-    return str(save(plot_figure(arguments.kind, sources, request), path))
+    written = str(save(plot_figure(arguments.kind, sources, request), path))
+    if request.topic or request.where:
+        hierarchy = sources[-1].hierarchy(request.minibatch)
+        name_topics(hierarchy, hierarchy.find_topics(request.topic), request.where)
+    return written
 
 
 def _make_figure_request(arguments: argparse.Namespace) -> FigureRequest:
@@ -369,7 +379,7 @@ def _make_figure_request(arguments: argparse.Namespace) -> FigureRequest:
     return FigureRequest(
         read_width(arguments.width),
         arguments.layer,
-        tuple(arguments.node or ()),
+        tuple(arguments.topics),
         arguments.x,
         arguments.minibatch,
         arguments.threshold,
@@ -380,6 +390,7 @@ def _make_figure_request(arguments: argparse.Namespace) -> FigureRequest:
         arguments.stacked,
         arguments.by,
         tuple(arguments.where),
+        arguments.interval,
     )
 
 

@@ -11,7 +11,7 @@ from app.jobs.progress import Progress
 from store.check import UNVERIFIED, CheckReport, Damage, check_store
 from store.database import open_database, open_existing
 from store.errors import DamagedStore, StoreError
-from store.upkeep import PruneRule, copy_store, find_removable, vacuum_store
+from store.upkeep import PruneRule, copy_store, find_part, find_removable, vacuum_store
 
 LOCAL = "127.0.0.1"  # the demo can be reached from this machine only
 
@@ -72,9 +72,10 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
 
 def _serve_store(arguments: argparse.Namespace) -> None:
     """Serve the store after checking passwords and the address."""
-    from app.server.access import check_open_address, read_passwords
+    from app.server.access import PasswordFiles, check_open_address
 
-    passwords = read_passwords(arguments.password_file, arguments.viewer_password_file, warn=notify)
+    files = PasswordFiles(arguments.password_file, arguments.viewer_password_file, warn=notify)
+    passwords = files.read()
     check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is started
     from app.server.serve import serve as serve_app
 
@@ -87,6 +88,7 @@ def _serve_store(arguments: argparse.Namespace) -> None:
         on_ready=_announce,
         allowed_hosts=arguments.allow_host,
         passwords=passwords,
+        read_changes=files.read_changes,
         insecure=arguments.insecure,
         largest_upload=arguments.largest_upload << 20,
         prefix=arguments.prefix,
@@ -161,8 +163,11 @@ def backup(arguments: argparse.Namespace) -> int:
     """Copy the store into a file while it is in use."""
     progress = Progress()
     target = Path(arguments.file).expanduser()
+    process.sweep_folders()
     try:
-        size = copy_store(open_existing(arguments.store), target, progress.show)
+        db = open_existing(arguments.store)
+        with process.own_file(find_part(target)):
+            size = copy_store(db, target, progress.show)
     finally:
         progress.end()
     say(f"{target}  {_format_size(size)}")

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -24,7 +24,7 @@ LARGEST_SEED = 2**31 - 1
 LARGEST_COUNT = 2**31 - 1
 
 
-class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TopicEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A model of the engine as a scikit-learn estimator.
 
     In models that draw samples (DLDA, LDA by Gibbs sampling, DPFA) topics are the means over the last samples.
@@ -138,9 +138,12 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         value = evaluate.evaluate_point(kernel, self.seed_, self.state_, observed, scored, evaluate.SHORT)
         return -float(np.log(value)) if kernel.measure == "perplexity" else value
 
-    @property
-    def _n_features_out(self) -> int:
-        return sum(len(table) for table in self.topics_)
+    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002 - as every transformer
+        """Return the names of the columns of ``transform``: ``dlda_l1_0`` is topic 0 of layer 1."""
+        check_is_fitted(self)
+        prefix, layers = type(self).__name__.lower(), enumerate(self.topics_, start=1)
+        names = [f"{prefix}_l{layer}_{topic}" for layer, table in layers for topic in range(len(table))]
+        return np.asarray(names, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         """Return tags that allow X to be sparse and require it to be non-negative."""
@@ -158,7 +161,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _train(self, counts: Counts, labels: Array, n_classes: int) -> Self:
         """Train on documents with labels from 0, -1 = none, and set the fitted attributes."""
         n_iter = self._check_n_iter()
-        self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        self.seed_ = _draw_seed(self.random_state)
         self.n_classes_ = n_classes
         self.n_documents_ = counts.n_documents
         self.n_tokens_ = int(counts.values.sum(dtype=np.float64))
@@ -291,6 +294,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         cells = [slice(*edges) for edges in pairwise(counts.starts.tolist())]
         numbers = np.array([number_document(counts.words[span], counts.values[span]) for span in cells], dtype=np.int64)
         return counts.batch(numbers)
+
+
+def _draw_seed(random_state: Any) -> int:
+    """Return a seed drawn from what scikit-learn takes as a random state, or from a generator of NumPy."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(LARGEST_SEED))
+    return int(check_random_state(random_state).randint(LARGEST_SEED))
 
 
 def _count_threads(n_jobs: int | None) -> int:

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
@@ -32,7 +33,7 @@ def refuse_texts(name: str, X: Any) -> None:
     usual = way.format("CountVectorizer()")
     if isinstance(X, str | bytes | os.PathLike):
         raise TypeError(f"{wants}, and X is one text ({_quote_value(X)}): {usual}, and give that a list of texts")
-    if X is None or isinstance(X, Mapping | Iterator):
+    if X is None or (isinstance(X, Mapping | Iterator) and not issparse(X)):  # a dok_matrix is a dictionary too
         kind = "None" if X is None else f"a {type(X).__name__}"
         raise TypeError(f"{wants}, and X is {kind}: give an array or a sparse matrix, a row for each document")
     columns = _list_text_columns(X)

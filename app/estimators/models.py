@@ -40,7 +40,7 @@ class DLDA(TopicEstimator):
         Settings of the model by name, other than the parameters of this class, for example ``{"eta": (0.1,)}``.
     real_values : {"refuse", "round"}, default="refuse"
         What to do with values that are not whole numbers.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         The same number gives the same topics for any ``n_jobs``.
     n_jobs : int, optional
         Number of threads; -1 = one for every processor.
@@ -75,7 +75,7 @@ class DATM(TopicEstimator):
         Any other setting of the model by name.
     real_values : {"refuse", "round"}, default="refuse"
         What to do with values that are not whole numbers.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         The same number gives the same topics for any ``n_jobs``.
     n_jobs : int, optional
         Number of threads; -1 = one for every processor.

@@ -152,7 +152,7 @@ def list_document_info(db: Database, corpus: int, hierarchy: Hierarchy, layer: i
         node = hierarchy.node(layer, place)
         words.append([word.text for word in hierarchy.top_words(node, _WORDS)])
         names.append("_".join((str(place), *words[-1][:_NAME_WORDS])))
-        titles.append(hierarchy.title(node))
+        titles.append(hierarchy.cite(node))
     no_texts: list[str] = []
     quotes = [no_texts] + [[texts[document] for document in documents] for documents in representatives]
     rows = (topics + 1).tolist()

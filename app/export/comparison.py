@@ -48,8 +48,9 @@ def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``layer``; for ``a`` and ``b`` the ``topic`` (identity number), ``rank``, ``share``, ``name``,
-        ``title`` and ``words`` of either side, None where it has no partner; ``score``, ``margin``, ``by_hand``,
+        ``layer``; for ``a`` and ``b`` the ``topic`` (its identity), ``rank``, ``share``, ``name``,
+        ``title`` and ``words`` of either side, None where it has no partner; ``match``, what the two are to each other
+        (`app.analysis.comparison.Comparison.find_relation`); ``score``, ``margin``, ``by_hand``,
         ``absence`` ("pruned" or "new" for a topic that only one of two snapshots of a run has),
         ``share_change``, and the words that ``entered`` and ``left``.
     """
@@ -57,7 +58,12 @@ def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
     for pair in comparison.pairs:
         words = comparison.words(pair)
         sides = {side: _list_topic(comparison.hierarchy(side), pair.on(side)) for side in _SIDES}
-        match: dict[str, Any] = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
+        match: dict[str, Any] = {
+            "match": comparison.find_relation(pair),
+            "score": pair.score,
+            "margin": pair.margin,
+            "by_hand": pair.fixed,
+        }
         match["absence"] = comparison.find_absence(pair) or None
         change = {"share_change": comparison.compute_share_change(pair), "entered": words.entered, "left": words.left}
         rows.append({"layer": pair.layer} | sides | match | change)
@@ -139,7 +145,7 @@ def render_pairs(comparison: Comparison) -> str:
     """Return the CSV of `list_pairs`; every text is quoted, and words are separated by blanks."""
     rows = []
     for row in list_pairs(comparison):
-        flat = {name: row[name] for name in ("layer", "score", "margin", "share_change")}
+        flat = {name: row[name] for name in ("layer", "match", "score", "margin", "share_change")}
         flat |= {
             f"{name}_{side}": _format_cell((row[side] or {}).get(name)) for side in _SIDES for name in _TOPIC_COLUMNS
         }
@@ -162,7 +168,7 @@ def _list_topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | Non
     if node is None:
         return None
     return {
-        "topic": node.column + 1,
+        "topic": format_identity(node),
         "rank": hierarchy.rank(node),
         "share": hierarchy.share(node),
         "name": hierarchy.name(node),

@@ -80,7 +80,8 @@ def render_film(
     words = corpora.read_vocabulary(db, row.corpus)
     moments = snapshots.list_snapshots(db, row.number)
     if len(moments) < LEAST_FRAMES:
-        raise ValueError(f"run {row.number} has {len(moments)} snapshots, and a film needs two; let it train longer")
+        few = f"run {row.number} has {len(moments)} snapshots, and a film needs two; let it train longer"
+        raise ValueError(snapshots.explain_absence(db, row.number) or few)
     last = read_hierarchy(db, row, moments[-1], words)
     choice = choice or choose_film_tree(last)
     listed = last.nodes(1)[:_LISTED]

@@ -13,13 +13,14 @@ from engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
 
 
 def build_graph(
-    hierarchy: Hierarchy, threshold: float, roots: Iterable[Node] | None = None, direction: Direction = "down"
+    hierarchy: Hierarchy, threshold: float, roots: Iterable[Node], direction: Direction = "down", *, light: bool = False
 ) -> "nx.DiGraph[str]":
-    """Build the graph of a hierarchy, or of the part that is reached from ``roots``.
+    """Build the graph of the part of a hierarchy that is reached from ``roots``, the same as in exported trees.
 
-    Nodes are identities such as ``L3:17``.  Their attributes are layer, topic (the identity number), rank, popularity,
-    share, label (the name that a user gave, may be empty), title (that name, or the three words that distinguish the
-    topic), words (the first 12), tags and notes (of users, each as one text).
+    Nodes are identities such as ``L3:17``.  Their attributes are layer, topic (the identity again), rank, popularity,
+    share, label (the name that a user gave, may be empty), title (that name, or the words that distinguish the
+    topic), words (the first 12), tags and notes (of users, each as one text).  Topics of few tokens that are no root
+    are included only if ``light``.
 
     Edges run from parent to child.  Their attribute weight is Phi^(l)(child, parent), negative where the parent makes
     the child rarer.  Where the snapshot has them, there are also inclusion, the probability of being above the
@@ -28,11 +29,9 @@ def build_graph(
     Where what comes back with other seeds has been measured (`app.analysis.recurrence`), nodes and edges have found_in,
     the number of runs that have them too, this one included, and the graph has of_runs, the number of these runs.
     """
-    edges = hierarchy.edges(threshold)
-    if roots is None:
-        nodes = [node for layer in range(hierarchy.n_layers, 0, -1) for node in hierarchy.nodes(layer)]
-        return _make_graph(hierarchy, threshold, nodes, edges)
-    part = cut_subnetwork(edges, roots, direction)
+    chosen = tuple(roots)
+    without = frozenset() if light else hierarchy.light.difference(chosen)
+    part = cut_subnetwork(hierarchy.edges(threshold), chosen, direction, without=without)
     return _make_graph(hierarchy, threshold, part.nodes, part.edges)
 
 
@@ -69,7 +68,7 @@ def _write_topic(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
     """Return the attributes of a topic."""
     return {
         "layer": node.layer,
-        "topic": node.column + 1,
+        "topic": format_identity(node),
         "rank": hierarchy.rank(node),
         "popularity": hierarchy.weight(node),
         "share": hierarchy.share(node),

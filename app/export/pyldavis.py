@@ -50,7 +50,7 @@ def write_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int,
 
 
 def collect_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int) -> dict[str, Any]:
-    """Return the data of pyLDAvis for a layer, as ``PreparedData.to_dict`` does; its topic n is that of rank n.
+    """Return the data of pyLDAvis for a layer, as ``PreparedData.to_dict`` does; its topic n is ``L1:n`` and so on.
 
     Shares that are not stored yet are computed and stored.
 
@@ -79,7 +79,9 @@ def count_tokens(use: LayerUse, n_topics: int) -> FloatArray:
 
 def _prepare_layer(hierarchy: Hierarchy, layer: int, tokens: FloatArray) -> dict[str, Any]:
     """Return the data for topics with these numbers of tokens, (K_l,) in the order of their columns."""
-    order = hierarchy.order[layer - 1]
+    numbers = np.array([hierarchy.node(layer, column).column + 1 for column in range(hierarchy.widths[layer - 1])])
+    order = np.argsort(numbers)
+    numbers = numbers[order]
     topics = np.asarray(hierarchy.projections[layer - 1].T[order], dtype=np.float64)
     shares = tokens[order] / max(tokens.sum(), 1.0)
     counts = topics * tokens[order, None]
@@ -97,7 +99,7 @@ def _prepare_layer(hierarchy: Hierarchy, layer: int, tokens: FloatArray) -> dict
         terms = _find_relevant(weight, lift, n_words)
         chosen.append(terms)
         parts.append(_list_terms(
-            vocabulary, terms, f"Topic{place + 1}", counts[place, terms], totals[terms],
+            vocabulary, terms, f"Topic{numbers[place]}", counts[place, terms], totals[terms],
             weight[terms].round(4), lift[terms].round(4),
         ))  # fmt: skip
     positions = _place_topics(topics)
@@ -105,16 +107,16 @@ def _prepare_layer(hierarchy: Hierarchy, layer: int, tokens: FloatArray) -> dict
         "mdsDat": {
             "x": positions[:, 0].tolist(),
             "y": positions[:, 1].tolist(),
-            "topics": list(range(1, len(order) + 1)),
+            "topics": numbers.tolist(),
             "cluster": [1] * len(order),
             "Freq": (100 * shares).tolist(),
         },
         "tinfo": {name: [value for part in parts for value in part[name]] for name in parts[0]},
-        "token.table": _list_topics_of_words(vocabulary, np.unique(np.concatenate(chosen)), counts, totals),
+        "token.table": _list_topics_of_words(vocabulary, np.unique(np.concatenate(chosen)), counts, totals, numbers),
         "R": n_words,
         "lambda.step": _STEP,
         "plot.opts": {"xlab": "PC1", "ylab": "PC2"},
-        "topic.order": (order + 1).tolist(),
+        "topic.order": numbers.tolist(),
     }
 
 
@@ -158,13 +160,15 @@ def _find_relevant(weight: FloatArray, lift: FloatArray, n: int) -> IntArray:
     return np.asarray(known[chosen])
 
 
-def _list_topics_of_words(vocabulary: Array, terms: IntArray, counts: FloatArray, totals: FloatArray) -> dict[str, Any]:
+def _list_topics_of_words(
+    vocabulary: Array, terms: IntArray, counts: FloatArray, totals: FloatArray, numbers: IntArray
+) -> dict[str, Any]:
     """Return the rows of ``token.table``: which part of the tokens of a word belongs to each topic."""
     terms = terms[np.argsort(vocabulary[terms], kind="stable")]
     rows, topics = np.nonzero(counts[:, terms].T >= _LEAST_TOKENS)
     words = terms[rows]
     return {
-        "Topic": (topics + 1).tolist(),
+        "Topic": numbers[topics].tolist(),
         "Freq": (counts[topics, words].round() / totals[words]).tolist(),
         "Term": vocabulary[words].tolist(),
     }

@@ -19,7 +19,7 @@ from app.export.texts import find_format
 from app.ingest.new_documents import Rules, find_rules
 from app.jobs.estimates import choose_headline, read_latest, summarize_estimate
 from app.jobs.plan import STEPS, name_step
-from app.machine import find_asset
+from app.machine import find_asset, find_version
 from app.views.palette import LIGHT
 from app.views.report import ReportContents, ReportRefinement, ReportTopic, draw_report
 from app.views.run_facts import name_inference, name_model
@@ -35,7 +35,6 @@ from store.snapshots import SnapshotRow
 QUOTES = 3  # passages of a topic
 _READ = 8  # documents of a topic among which they are sought
 _TOPICS_AT_ONCE = 16  # topics whose documents are in memory
-_PROJECT = "topiary-explorer"
 
 
 def write_report(
@@ -215,7 +214,7 @@ def _list_facts(db: Database, row: RunRow, corpus: CorpusRow, hierarchy: Hierarc
         "Other seeds": f"compared with {n_seeds - 1} runs that differ in the seed alone" if n_seeds > 1 else "",
         "How well it predicts words": "" if best is None else summarize_estimate(row, best, ""),
         "Settings": settings,
-        "Versions": f"Topiary {version(_PROJECT)}, NumPy {version('numpy')}, Numba {version('numba')}, "
+        "Versions": f"Topiary {find_version()}, NumPy {version('numpy')}, Numba {version('numba')}, "
         f"Python {platform.python_version()}",
         "Date": datetime.now().astimezone().strftime("%-d %B %Y"),
     }

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 from app.analysis.filters import read_sources
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.trends import GroupFigure, TimeFigure, group_documents, measure_by_group, measure_over_time
+from app.analysis.trends import (
+    GroupFigure,
+    TimeFigure,
+    describe_bands,
+    group_documents,
+    measure_by_group,
+    measure_over_time,
+)
 from app.views.report_trends import ReportTrends
 from engine.hierarchy.tree import Node
 from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
@@ -69,7 +76,9 @@ def measure_report_trends(
         if groups.names:
             by_group[column.name] = {layer: measure_by_group(hierarchy, layer, uses[layer], groups) for layer in layers}
     numbers = [column.name for column in grouped if column.kind == NUMBER]
-    return ReportTrends(over_time, by_group, numbers, f"{'; '.join(notes)}; weighted by words, with 90 % intervals")
+    return ReportTrends(
+        over_time, by_group, numbers, f"{'; '.join(notes)}; weighted by words, with {describe_bands(0)}"
+    )
 
 
 def _choose_columns(

@@ -8,15 +8,19 @@ import numpy as np
 import pandas as pd
 
 from app.analysis.concordance import list_contexts
-from app.analysis.document_table import make_title
+from app.analysis.document_table import find_layer_strongest, make_title
 from app.analysis.filters import FilterError, FilterSources, parse_condition, read_sources, select_by_conditions
 from app.analysis.hierarchy import Hierarchy, Relative, format_identity
+from app.analysis.inference import find_snapshot, open_inference
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.recurrence import read_recurrence
-from app.analysis.shares import describe_placed, find_placed_snapshot
+from app.analysis.shares import describe_placed, find_placed_snapshot, infer_theta
+from app.analysis.topic_samples import IntervalKind, SpreadError, TopicSamples, add_samples, sample_topics
 from app.analysis.trends import (
     ColumnError,
     choose_column,
+    count_samples,
+    find_intervals,
     group_documents,
     join_shares,
     measure_by_group,
@@ -25,11 +29,10 @@ from app.analysis.trends import (
 from app.export.tables import ExportTable, TableFileError
 from app.export.topics import list_topics
 from engine.contract import Array
-from engine.hierarchy.tree import Node
 from engine.lens import periods
 from engine.lens.moments import Weighting
 from store import corpora
-from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from store.column_rows import CATEGORY, DATE, LABEL, NUMBER, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
@@ -40,6 +43,7 @@ _ROWS = 2000  # of one frame
 _RELATIVES = 6  # parents and children of a topic
 _DOCUMENTS = 10  # documents of a topic
 _LEAST = 0.01  # weight of a parent or child that is listed
+_OWN_COLUMNS = ("document", "title", "label", "tokens", "topic", "topic_title", "topic_share", "rest")  # of documents
 
 
 class RunTableRequest(NamedTuple):
@@ -61,6 +65,8 @@ class RunTableRequest(NamedTuple):
         Length of the periods; None to choose it by density.
     by : "tokens" or "documents"
         Weight of a document in shares over time and by group.
+    interval : "documents" or "topics"
+        Whether intervals of shares have the differences between documents, or also those between samples of the topics.
     where : sequence of str
         Conditions on documents (`app.analysis.filters`); in a table of topics, the shares are those in these documents.
     note : str
@@ -76,6 +82,7 @@ class RunTableRequest(NamedTuple):
     column: str = ""
     unit: str | None = None
     by: Weighting = "tokens"
+    interval: IntervalKind = "documents"
     where: Sequence[str] = ()
     note: str = ""
 
@@ -155,11 +162,11 @@ def _measure_selected(request: RunTableRequest) -> tuple[Array, ...]:
 
 
 def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
-    node = Node(facts["layer"], facts["topic"] - 1)
+    node = hierarchy.find_topic(facts["topic"])
     is_known = len(hierarchy.steadiness) >= node.layer
     steady = hierarchy.steadiness[node.layer - 1][hierarchy.place(node)] if is_known else np.nan
     return {
-        "topic": format_identity(node),
+        "topic": facts["topic"],
         "layer": node.layer,
         "rank": facts["rank"],
         "share": facts["share"],
@@ -172,16 +179,16 @@ def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str,
         "steadiness": float(steady),
         "found_in": facts.get("found_in", np.nan),
         "of_runs": facts.get("of_runs", np.nan),
-        "parents": _join_relatives(hierarchy.parents(node, _RELATIVES)),
-        "children": _join_relatives(hierarchy.children(node, _RELATIVES)),
+        "parents": _join_relatives(hierarchy, hierarchy.parents(node, _RELATIVES)),
+        "children": _join_relatives(hierarchy, hierarchy.children(node, _RELATIVES)),
         "documents": " ".join(str(use.document) for use in hierarchy.uses(node, _DOCUMENTS)),
     }
 
 
-def _join_relatives(relatives: list[Relative]) -> str:
-    """Return parents or children with their weights, as in ``L2:17 0.412, L2:3 0.078``."""
+def _join_relatives(hierarchy: Hierarchy, relatives: list[Relative]) -> str:
+    """Return parents or children with their weights, as in ``L2:17 moon landing 0.412, L2:3 rocket engine 0.078``."""
     heavy = (each for each in relatives if abs(each.weight) >= _LEAST)
-    return ", ".join(f"{format_identity(each.node)} {each.weight:.3f}" for each in heavy)
+    return ", ".join(f"{hierarchy.cite(each.node)} {each.weight:.3f}" for each in heavy)
 
 
 def _build_contexts(request: RunTableRequest) -> ExportTable:
@@ -224,7 +231,18 @@ def _choose_layer(request: RunTableRequest, default: int) -> int:
 
 def _open_sources(request: RunTableRequest) -> FilterSources:
     """Return where filters and tables read columns and shares."""
-    return read_sources(request.db, request.run, request.corpus, request.hierarchy)
+    sources = read_sources(request.db, request.run, request.corpus, request.hierarchy)
+    if request.interval == "documents":
+        return sources
+
+    def sample() -> TopicSamples:
+        try:
+            snapshot = find_snapshot(request.db, request.run.number, request.hierarchy.snapshot)
+            return sample_topics(request.db, request.run, snapshot)
+        except SpreadError as error:
+            raise TableFileError(str(error)) from error
+
+    return add_samples(sources, sample)
 
 
 def _select(request: RunTableRequest, sources: FilterSources) -> Array | None:
@@ -253,34 +271,72 @@ def _build_documents(request: RunTableRequest) -> ExportTable:
     return ExportTable("documents", _read_documents(request, layer, sources, selected))
 
 
+def _describe_documents(request: RunTableRequest, sources: FilterSources, some: Array) -> pd.DataFrame:
+    """Return numbers, titles, labels and all columns of documents; a column named like one of ours says so."""
+    documents = corpora.read_documents(request.db, request.corpus.number, some.tolist())
+    frame = pd.DataFrame(
+        {
+            "document": some,
+            "title": [make_title(each.title, each.text, each.columns) for each in documents],
+            "label": [each.label or "" for each in documents],
+        }
+    )
+    for column in sources.columns:
+        if column.place != LABEL:
+            name = f"{column.name} (column)" if column.name in _OWN_COLUMNS else column.name
+            texts = [each.columns.get(column.name, "") for each in documents]
+            frame[name] = sources.read_column(column)[some] if column.kind == NUMBER else texts
+    return frame
+
+
 def _read_documents(
     request: RunTableRequest, layer: int, sources: FilterSources, selected: Array | None
 ) -> Iterator[pd.DataFrame]:
-    """Yield documents with their shares, some at a time."""
+    """Yield documents with their columns, their strongest topic as on the page, and their shares, some at a time."""
     hierarchy, use = request.hierarchy, sources.read_use(layer)
     n = len(use.layer.rest)
     numbers = np.arange(n) if selected is None else np.flatnonzero(selected[:n])
     nodes = hierarchy.nodes(layer)
     places = np.empty(len(nodes), np.int64)
     places[[hierarchy.place(node) for node in nodes]] = np.arange(len(nodes))
-    names = [format_identity(node) for node in nodes]
+    names = [hierarchy.cite(node) for node in nodes]
     for first in range(0, max(len(numbers), 1), _ROWS):
         some = numbers[first : first + _ROWS]
         part = use.layer.select_rows(some)
         table = np.zeros((len(some), len(nodes)), np.float32)
         rows = np.repeat(np.arange(len(some)), np.diff(part.starts))
         table[rows, places[part.topics]] = np.round(part.shares, 4)
-        documents = corpora.read_documents(request.db, request.corpus.number, some.tolist())
-        frame = pd.DataFrame(
-            {
-                "document": some,
-                "title": [make_title(each.title, each.text, each.columns) for each in documents],
-                "label": [each.label or "" for each in documents],
-                "tokens": use.tokens[some],
-            }
+        strongest = [find_layer_strongest(hierarchy, layer, part, row) for row in range(len(some))]
+        frame = _describe_documents(request, sources, some).assign(
+            tokens=use.tokens[some],
+            topic=[each and format_identity(each.node) for each in strongest],
+            topic_title=[each and hierarchy.title(each.node) for each in strongest],
+            topic_share=[np.nan if each is None else round(each.share, 4) for each in strongest],
         )
         shares = pd.DataFrame(table, columns=names)
-        yield pd.concat([frame, shares.assign(other=np.round(part.rest / np.float32(UNITS), 4))], axis=1)
+        yield pd.concat([frame, shares.assign(rest=np.round(part.rest / np.float32(UNITS), 4))], axis=1)
+
+
+def _build_theta(request: RunTableRequest) -> ExportTable:
+    """Return the table of documents with the activations of all topics of a layer, layer 1 by default."""
+    layer, sources = _choose_layer(request, 1), _open_sources(request)
+    selected = _select(request, sources)
+    if not TextQuery(request.query).is_empty:
+        selected = _keep_matches(request, selected)
+    numbers = np.arange(request.corpus.documents) if selected is None else np.flatnonzero(selected)
+    return ExportTable("theta", _read_theta(request, layer, sources, numbers))
+
+
+def _read_theta(request: RunTableRequest, layer: int, sources: FilterSources, numbers: Array) -> Iterator[pd.DataFrame]:
+    """Yield documents with their activations, some at a time."""
+    hierarchy = request.hierarchy
+    nodes = hierarchy.nodes(layer)
+    order, names = [hierarchy.place(node) for node in nodes], [hierarchy.cite(node) for node in nodes]
+    snapshot = find_snapshot(request.db, request.run.number, hierarchy.snapshot)
+    inference = open_inference(request.db, request.run, snapshot)
+    for some, theta in infer_theta(request.db, inference, layer, numbers):
+        table = pd.DataFrame(theta[:, order].astype(np.float32), columns=names)
+        yield pd.concat([_describe_documents(request, sources, some), table], axis=1)
 
 
 def _build_time(request: RunTableRequest) -> ExportTable:
@@ -288,7 +344,8 @@ def _build_time(request: RunTableRequest) -> ExportTable:
     layer, hierarchy = _choose_layer(request, request.hierarchy.n_layers), request.hierarchy
     sources = _open_sources(request)
     column = _choose_column(request, sources, (DATE,))
-    shares = join_shares(sources.read_use(layer), hierarchy.widths[layer - 1])
+    use = sources.read_use(layer)
+    shares = join_shares(use, hierarchy.widths[layer - 1])
     n = len(shares.rest)
     selected = _select(request, sources)
     selected = None if selected is None else selected[:n]
@@ -297,11 +354,11 @@ def _build_time(request: RunTableRequest) -> ExportTable:
     except ValueError as error:  # there are too many
         raise TableFileError(str(error)) from error
     measured = periods.measure_periods(shares, cut, by=request.by, selected=selected)
-    interval = measured.find_intervals()
+    interval = find_intervals(use, measured, cut.codes, by=request.by, selected=selected)
     starts = [str(np.datetime64(start, "ms").astype("datetime64[D]")) for start in cut.starts[:-1].tolist()]
     frames = [
         _describe_shares(hierarchy, layer, measured.mean[place], interval.low[place], interval.high[place]).assign(
-            period=start, unit=cut.unit, documents=int(measured.documents[place])
+            period=start, unit=cut.unit, documents=int(measured.documents[place]), topic_samples=count_samples(use)
         )
         for place, start in enumerate(starts)
     ]
@@ -342,6 +399,7 @@ def _build_groups(request: RunTableRequest) -> ExportTable:
             difference_high=effects.interval.high[group][order],
             beyond_chance=effects.beyond[group][order],
             comparisons=effects.comparisons,
+            topic_samples=figure.samples,
         )
         for group, name in enumerate(groups.names)
     ]
@@ -351,6 +409,7 @@ def _build_groups(request: RunTableRequest) -> ExportTable:
 TABLES: Mapping[str, Callable[[RunTableRequest], ExportTable]] = {
     "topics": _build_topics,
     "documents": _build_documents,
+    "theta": _build_theta,
     "time": _build_time,
     "groups": _build_groups,
     "contexts": _build_contexts,

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from app.analysis.column_topics import list_column_layers, rank_column_topics
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
 from app.analysis.notes import Note, list_remarks, list_tags
 from app.export.texts import drop_infinite, find_format, render_csv, render_json
 from engine.hierarchy.tree import Node
 
 _COLUMNS = (
-    *("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi", "twin"),
+    *("topic", "layer", "rank", "share", "name", "title", "words", "light", "role", "npmi", "twin"),
     *("tags", "notes"),
 )
 
@@ -24,12 +24,12 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
     Returns
     -------
     list of dict
-        ``layer``; ``rank`` (1 = most popular in this snapshot); ``topic`` (the identity number, the same in every
-        snapshot); ``share`` of the layer's popularity, 0 to 1; ``words``; ``name`` given by a user, or "";
+        ``layer``; ``rank`` (1 = most popular in this snapshot); ``topic`` (the identity, the same in every snapshot,
+        such as "L3:17"); ``share`` of the layer's popularity, 0 to 1; ``words``; ``name`` given by a user, or "";
         ``title``, that name or the three words that distinguish the topic, as on every page; ``light``, whether it has
         so few tokens that its words are noise; ``role``, live, light, background or incoherent
         (`app.analysis.hierarchy.find_roles`); ``npmi``, the document NPMI of its first ten words in the training
-        documents, None where the snapshot has none; ``twin``, the rank of the more popular topic of which it is nearly
+        documents, None where the snapshot has none; ``twin``, the more popular topic of which it is nearly
         the same, None without one; ``tags`` of users, and their ``notes``, each with number, text, author and time
         (``created``, ISO 8601, UTC).  Where what comes back with other seeds has been measured
         (`app.analysis.recurrence`), ``found_in`` is the number of the runs that have the topic, this one included, and
@@ -48,7 +48,7 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
         {
             "layer": node.layer,
             "rank": hierarchy.rank(node),
-            "topic": node.column + 1,
+            "topic": format_identity(node),
             "share": hierarchy.share(node),
             "words": [word.text for word in hierarchy.top_words(node, words)],
             "name": hierarchy.name(node),
@@ -77,7 +77,7 @@ def list_column_topics(
         {
             "layer": topic.layer,
             "rank": topic.rank,
-            "topic": topic.number,
+            "topic": topic.identity,
             "share": topic.share,
             "words": [item.text for item in topic.items],
             "title": topic.title,
@@ -111,10 +111,10 @@ def _list_note_facts(written: Sequence[Note]) -> dict[str, Any]:
     return {"tags": list_tags(written), "notes": notes}
 
 
-def _find_twin(hierarchy: Hierarchy, node: Node) -> int | None:
-    """Return the rank of the topic of which a topic is nearly the same; None without one."""
+def _find_twin(hierarchy: Hierarchy, node: Node) -> str | None:
+    """Return the topic of which a topic is nearly the same; None without one."""
     twin = hierarchy.twin(node)
-    return None if twin is None else hierarchy.rank(twin)
+    return None if twin is None else format_identity(twin)
 
 
 def _find_npmi(hierarchy: Hierarchy, node: Node) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from app.analysis.hierarchy import Hierarchy, format_identity
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
 from app.export.texts import find_format, render_json
 from app.views.palette import LIGHT, find_layer_colour
 from app.views.text import replace_unprintable, wrap_words
@@ -90,10 +90,8 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
 
 def _write_node(hierarchy: Hierarchy, node: Node, identity: str = "", more: str = "") -> str:
     """Return the DOT statement of a topic, under its own identity or another one, with ``more`` attributes."""
-    name = [hierarchy.name(node)] if hierarchy.name(node) else []
-    label = _quote_lines(
-        [str(hierarchy.rank(node)), *name, *wrap_words([word.text for word in hierarchy.top_words(node)], 11.0)]
-    )
+    words = wrap_words(hierarchy.other_words(node, PRINTED_WORDS), 11.0)
+    label = _quote_lines([format_identity(node), hierarchy.title(node), *words])
     style = f'fontsize={choose_font_size(hierarchy, node):.1f}, color="{find_layer_colour(LIGHT, node.layer)}"'
     return f'"{identity or format_identity(node)}" [label={label}, {style}{more}];'
 
@@ -105,15 +103,15 @@ def _quote_lines(lines: list[str]) -> str:
 
 
 def _render_gexf(hierarchy: Hierarchy, choice: TreeChoice) -> str:
-    """Return the chosen graph in Gephi's format GEXF; nodes are labelled by their rank and name or words."""
+    """Return the chosen graph in Gephi's format GEXF; nodes are labelled by their identity and title."""
     import networkx as nx
 
     from app.export.graph import build_chosen_graph
 
     graph = build_chosen_graph(hierarchy, choice)
-    for _, data in graph.nodes(data=True):
+    for identity, data in graph.nodes(data=True):
         data["name"] = data.pop("label")
-        data["label"] = f"{data['rank']} {data['name'] or data['words']}"
+        data["label"] = f"{identity} {data['title']}"
     return _join_xml(nx.generate_gexf(graph))
 
 

@@ -32,7 +32,7 @@ from app.views.compare.summary import (
     judge_comparison,
     write_verdict,
 )
-from app.views.compare.table import format_share_change, sort_pairs
+from app.views.compare.table import describe_likeness, format_share_change, sort_pairs
 from app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
 from app.views.tree.class_overlay import find_class
 from app.views.tree.picture import CAP
@@ -45,13 +45,13 @@ from store.run_rows import RunRow
 class ComparisonView(NamedTuple):
     """The choices for a picture of a comparison.
 
-    The roots are topics of B by their ``ranks`` in a ``layer`` (0 = the top); without ranks, the most popular topic.
+    The roots are ``topics`` of B by their identities, by default the most popular one of a ``layer`` (0 = the top).
     ``label`` is the name of the class whose weights tint the topics, empty for none.
     """
 
     threshold: float
     layer: int = 0
-    ranks: tuple[int, ...] = ()
+    topics: tuple[str, ...] = ()
     label: str = ""
 
 
@@ -128,7 +128,7 @@ def write_comparison(
     ValueError
         When the suffix is another one, or the hierarchies have no word in common.
     LookupError
-        When a rank in ``view`` has no topic, or the class does not exist.
+        When B has no topic or layer of ``view``, or the class does not exist.
     OSError
         When the file cannot be written.
     """
@@ -149,9 +149,9 @@ def write_comparison(
 def _draw_picture(comparison: Comparison, view: ComparisonView) -> str:
     """Return the SVG of both trees."""
     cut = choose_first_cut(comparison, view.threshold, CAP)
-    if view.layer or view.ranks:
-        layer = view.layer or comparison.b.n_layers
-        cut = cut._replace(roots_a=(), roots_b=tuple(comparison.b.at_rank(layer, rank) for rank in view.ranks or (1,)))
+    if view.layer or view.topics:
+        named = comparison.b.find_topics(view.topics, view.layer or None)
+        cut = cut._replace(roots_a=(), roots_b=tuple(named or [comparison.b.at_rank(view.layer, 1)]))
     if view.label:
         cut = cut._replace(label=find_class(list_shared_classes(comparison), view.label))
     return draw_compare_picture(comparison, find_edge_changes(comparison, view.threshold), cut).svg
@@ -176,8 +176,8 @@ def write_summary(comparison: Comparison, threshold: float, most: int, seeds: Se
         paired = len(comparison.alignment.partners(index + 1))
         score, seed_range = agreement.scores[index], get_layer_value(baseline.scores, index)
         lines.append(
-            f"layer {index + 1}: {paired} of {a.widths[index]} and {b.widths[index]} topics matched, "
-            f"mean score {_format_number(score)}{_format_range(seed_range)}, "
+            f"layer {index + 1}: {paired} of {a.widths[index]} and {b.widths[index]} topics have a partner, "
+            f"mean likeness {_format_number(score)}{_format_range(seed_range)}, "
             f"{format_share(agreement.matched[index], 1)} of the mass"
         )
     lines += _describe_coherence(comparison)
@@ -222,18 +222,16 @@ def _describe_pair(comparison: Comparison, pair: Pair) -> str:
     ends = f"{_describe_topic(comparison.a, pair.a)} -> {_describe_topic(comparison.b, pair.b)}"
     share = format_share_change(comparison.compute_share_change(pair))
     if not pair.paired:
-        absence = comparison.find_absence(pair) or "no partner"
-        return f"L{pair.layer}  {absence:<21} share {share:>6}  {ends}"
+        return f"L{pair.layer}  {describe_likeness(comparison, pair):<34} share {share:>6}  {ends}"
     words = comparison.words(pair)
     moved = "".join(f"  +{word}" for word in words.entered[:4]) + "".join(f"  -{word}" for word in words.left[:4])
-    return (
-        f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{flatten_text(moved)}"
-    )
+    alike = f"{describe_likeness(comparison, pair)}, margin {pair.margin:+.2f}"
+    return f"L{pair.layer}  {alike:<34} share {share:>6}  {ends}{flatten_text(moved)}"
 
 
 def _describe_topic(hierarchy: Hierarchy, node: Node | None) -> str:
-    """Return the rank and title of a topic, "none" without one."""
-    return "none" if node is None else f"{hierarchy.rank(node)} {flatten_text(hierarchy.title(node))}"
+    """Return the identity and title of a topic, "none" without one."""
+    return "none" if node is None else flatten_text(hierarchy.cite(node))
 
 
 def _format_number(value: float, digits: int = 2) -> str:

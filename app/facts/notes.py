@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from app.analysis.hierarchy import format_identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.machine import find_user
 from engine.hierarchy.tree import Node
-from store import notes
+from store import notes, snapshots
 from store.database import Database
 from store.notes import NOTE, TAG, NewNote, NoteRow
 from store.run_rows import RunRow
@@ -27,11 +27,19 @@ def list_run_notes(
     Returns
     -------
     list of dict
-        ``number``, ``topic`` or ``document`` (the other is None), ``kind`` (note or tag), ``text``, ``author``, and the
-        time of writing, ``created``.
+        ``number``, ``topic`` or ``document`` (the other is None), ``title`` of the topic (None too where the newest
+        snapshot no longer has it), ``kind`` (note or tag), ``text``, ``author``, and the time of writing, ``created``.
+
+    Raises
+    ------
+    LookupError
+        If the newest snapshot of the run has no such topic.
     """
+    hierarchy = _read_newest(db, row) if topic is not None or snapshots.list_snapshots(db, row.number) else None
+    if hierarchy is not None and topic is not None:
+        hierarchy.find_topic(topic)
     rows = [*notes.list_topic_notes(db, row.number), *notes.list_document_notes(db, row.corpus)]
-    facts = [_list_facts(each) for each in sorted(rows, key=lambda each: each.number)]
+    facts = [_list_facts(each, hierarchy) for each in sorted(rows, key=lambda each: each.number)]
     wanted = {name: value for name, value in (("topic", topic), ("document", document)) if value is not None}
     return [each for each in facts if wanted.items() <= each.items()]
 
@@ -76,22 +84,20 @@ def add_run_note(
     if (topic is None) == (document is None):
         raise ValueError("a note is on one topic, such as L3:1, or on one document; give one of them")
     if document is not None:
-        return _list_facts(notes.add_document_note(db, row.corpus, document, new))
-    node = _find_topic(db, row, topic or "")
-    return _list_facts(notes.add_topic_note(db, row.number, node.layer, node.column + 1, new))
+        return _list_facts(notes.add_document_note(db, row.corpus, document, new), None)
+    hierarchy = _read_newest(db, row)
+    node = hierarchy.find_topic(topic or "")
+    return _list_facts(notes.add_topic_note(db, row.number, node.layer, node.column + 1, new), hierarchy)
 
 
-def _find_topic(db: Database, row: RunRow, topic: str) -> Node:
-    """Return a topic of the newest snapshot of a run."""
-    hierarchy = read_hierarchy(db, row, find_snapshot_at(db, row, None))
-    node = parse_identity(topic)
-    if node is None or not hierarchy.has(node):
-        raise LookupError(f"run {row.number} has no topic {topic!r}, as in 'L1:3'; its layers have {hierarchy.widths}")
-    return node
+def _read_newest(db: Database, row: RunRow) -> Hierarchy:
+    return read_hierarchy(db, row, find_snapshot_at(db, row, None))
 
 
-def _list_facts(row: NoteRow) -> dict[str, Any]:
-    topic = None if row.topic is None else format_identity(Node(row.layer, row.topic - 1))
-    return {"number": row.number, "topic": topic} | {
+def _list_facts(row: NoteRow, hierarchy: Hierarchy | None) -> dict[str, Any]:
+    node = None if row.topic is None else Node(row.layer, row.topic - 1)
+    title = hierarchy.title(node) if node is not None and hierarchy is not None and hierarchy.has(node) else None
+    topic = None if node is None else format_identity(node)
+    return {"number": row.number, "topic": topic, "title": title} | {
         name: getattr(row, name) for name in ("document", "kind", "text", "author", "created")
     }

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.mixing import MIXED, MixingFigure, measure_mixing
+from app.analysis.mixing import ENOUGH_DRAWS, MixingFigure, measure_mixing
 from app.analysis.recurrence import (
     SeedGroup,
     list_consensus,
@@ -13,7 +13,7 @@ from app.analysis.recurrence import (
     summarize_layer,
 )
 from app.export.texts import drop_infinite, flatten_text, format_share
-from app.views.compare.recurrence import describe_most, explain_no_seeds, explain_waiting
+from app.views.compare.recurrence import describe_agreement, describe_most, explain_no_seeds, explain_waiting
 from app.views.tree.opening import choose_threshold
 from engine.hierarchy.recurrence import Recurrence
 from engine.hierarchy.tree import Node
@@ -43,7 +43,7 @@ def collect_recurrence(
         ``run``, ``minibatch`` and ``threshold``; ``runs``, the compared runs with their ``seed`` and ``minibatch``,
         this one first; ``waiting`` and ``left_out``, the numbers of runs that cannot be compared yet, or at all;
         ``layers``, each with the figures of `app.analysis.recurrence.LayerRecurrence` and ``by_topic``; and
-        ``mixing``, R-hat and ESS.
+        ``mixing``, R-hat and ESS with the number of draws of each run, and in words what they say (``verdict``).
 
     Raises
     ------
@@ -85,7 +85,7 @@ def write_recurrence(facts: dict[str, Any], most: int) -> str:
     lines = [f"runs that differ in the seed alone: {compared}"]
     for each in facts["layers"]:
         lines.append(f"\n{_describe_layer(each, n_runs)}")
-        lines += [_describe_topic(row, n_runs) for row in each["by_topic"][:most]]
+        lines += [_describe_topic(row, n_runs - 1) for row in each["by_topic"][:most]]
     lines += ["", *(_describe_figure(each) for each in facts["mixing"] if each["chains"] > 1)]
     return "\n".join(lines).rstrip("\n")
 
@@ -123,21 +123,22 @@ def _list_topic(hierarchy: Hierarchy, recurrence: Recurrence, node: Node, thresh
 
 
 def _list_figure(figure: MixingFigure) -> dict[str, Any]:
-    return figure._asdict() | {"rhat": drop_infinite(figure.rhat), "ess": drop_infinite(figure.ess)}
+    known = {"rhat": drop_infinite(figure.rhat), "ess": drop_infinite(figure.ess), "verdict": figure.verdict}
+    return figure._asdict() | known
 
 
 def _describe_layer(facts: dict[str, Any], n_runs: int) -> str:
     counts = f"{facts['topics_in_most']} of {facts['topics']} topics"
     if facts["edges"]:
         counts += f", {facts['edges_in_most']} of {facts['edges']} edges"
-    agreement = format_share(facts["agreement"], 0)
-    return f"layer {facts['layer']}: agreement {agreement}; {counts} {describe_most(n_runs)}"
+    agreement = describe_agreement(facts["agreement"], facts["edge_agreement"])
+    return f"layer {facts['layer']}: agreement adjusted for chance {agreement}; {counts} {describe_most(n_runs)}"
 
 
-def _describe_topic(row: dict[str, Any], n_runs: int) -> str:
+def _describe_topic(row: dict[str, Any], others: int) -> str:
     words = flatten_text(" ".join(word["word"] for word in row["words"]))
     return (
-        f"  {row['found_in']} of {n_runs}  {row['topic']:<7}{row['rank']:>5}  {format_share(row['share'], 1):>7}  "
+        f"  {row['found_in'] - 1} of {others}  {row['topic']:<7}{row['rank']:>5}  {format_share(row['share'], 1):>7}  "
         f"{flatten_text(row['title'])}: {words}"
     )
 
@@ -145,7 +146,7 @@ def _describe_topic(row: dict[str, Any], n_runs: int) -> str:
 def _describe_figure(figure: dict[str, Any]) -> str:
     name = figure["name"] + (f", layer {figure['layer']}" if figure["layer"] else "")
     if figure["rhat"] is None:
-        return f"{name:<28} {'the same at every point of every run' if figure['constant'] else 'not known yet'}"
-    mark = "  not mixed" if figure["rhat"] > MIXED else ""
-    n_draws = figure["chains"] * figure["draws"]
-    return f"{name:<28} R-hat {figure['rhat']:.3f}, bulk ESS {figure['ess']:,.0f} of {n_draws:,}{mark}"
+        return f"{name:<28} {figure['verdict']}"
+    draws = f"{figure['chains']} runs of {figure['draws']:,} draws"
+    size = f"bulk ESS {figure['ess']:,.0f}, " if figure["draws"] >= ENOUGH_DRAWS else ""
+    return f"{name:<28} R-hat {figure['rhat']:.3f}, {size}{draws}: {figure['verdict']}"

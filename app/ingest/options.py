@@ -14,11 +14,11 @@ from typing import Any
 from app.ingest.tables.column_names import Pattern, PatternError
 from app.ingest.text import languages
 from app.ingest.text.encodings import WIDE
-from engine.parts import VALIDATION_SHARE
 
 NONE, PARAGRAPHS, CHAPTERS = "none", "paragraphs", "chapters"
 FEWEST_WORDS = 10  # the shortest passage that a user can ask for
 _PASSAGE_SIZE = re.compile(r"(\d{1,7})\s*(?:words?)?")
+VALIDATION_SHARE = 0.05  # of the training documents, for corpora whose test documents are given
 LARGEST_SEED = 2**63 - 1  # the largest number that the store's column holds
 
 

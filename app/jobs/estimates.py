@@ -159,6 +159,8 @@ class EvaluatedRun(Protocol):
     @property
     def number(self) -> int: ...  # noqa: D102
     @property
+    def corpus_name(self) -> str: ...  # noqa: D102
+    @property
     def state(self) -> str: ...  # noqa: D102
     @property
     def minibatch(self) -> int: ...  # noqa: D102

@@ -55,6 +55,8 @@ def find_origin(db: Database, run: int, *, minibatch: int | None = None, snapsho
             (candidate for candidate in snapshots.list_snapshots(db, run) if candidate.number == snapshot), None
         )
     if chosen is None:
+        if sentence := snapshots.explain_absence(db, run):
+            raise NotFound(sentence)
         when = "" if minibatch is None else f" at or before {name_step(row)} {minibatch:,}"
         lost = " that number; fork from its latest one" if snapshot is not None else f"{when} to fork from"
         raise NotFound(f"run {run} has no snapshot{' of' if snapshot is not None else ''}{lost}")

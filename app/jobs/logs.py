@@ -40,11 +40,23 @@ def log_folder() -> Path:
 
 def make_log_folder() -> Path:
     """Create the folder of log files, readable by its owner only because logs tell about files; return it."""
-    folder = log_folder()
+    return _make_private(log_folder())
+
+
+def _make_private(folder: Path) -> Path:
+    """Create a folder that only its owner can read, and return it."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(OSError):  # the folder may belong to another user
         folder.chmod(0o700)
     return folder
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Open a log to add to it; it becomes readable by its owner only."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with suppress(OSError, AttributeError):  # an older log of another user; Windows has no such rights
+        os.fchmod(descriptor, 0o600)
+    return os.fdopen(descriptor, "ab")
 
 
 def find_log(db_url: str, run: int) -> Path:
@@ -57,8 +69,8 @@ def open_log(db_url: str, run: int) -> BinaryIO:
     """Open the log of a run to add to it; create its folder if necessary."""
     make_log_folder()
     path = find_log(db_url, run)
-    path.parent.mkdir(exist_ok=True, mode=0o700)
-    return path.open("ab")
+    _make_private(path.parent)
+    return open_private(path)
 
 
 def record_action(place: str, what: str, who: str = "") -> None:
@@ -78,9 +90,8 @@ def record_action(place: str, what: str, who: str = "") -> None:
     parts = (place, who or f"the user {find_user() or 'of this process'}", what)
     line = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC | {' | '.join(map(_clean_text, parts))}\n"
     try:
-        descriptor = os.open(make_log_folder() / AUDIT_NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as file:
-            file.write(line)
+        with open_private(make_log_folder() / AUDIT_NAME) as file:
+            file.write(line.encode("utf-8", "replace"))
     except OSError as error:
         log.error("the audit log cannot be written (%s); it lacks: %s", error, line.strip())  # noqa: TRY400
 
@@ -120,6 +131,21 @@ def read_tail(path: Path, lines: int) -> list[str]:
     except OSError:
         return []
     return content.decode("utf-8", "replace").splitlines()[-lines:]
+
+
+MEMORY_SIGNS = (
+    "std::bad_alloc", "MemoryError", "Cannot allocate memory", "cannot allocate memory", "failed to map segment",
+    "LLVM ERROR: out of memory", "Unable to allocate",
+)  # fmt: skip
+"""Words in a log with which Python, C++, LLVM and the loader of libraries say that memory ran out."""
+_LAST_WORDS = 20  # lines of a log in which a process that memory ended says so
+
+
+def tells_of_memory(db_url: str, run: int) -> bool:
+    """Return whether the last lines in the log of a run say that its process ended because memory ran out."""
+    lines = read_tail(find_log(db_url, run), _LAST_WORDS)
+    begins = max((place for place, line in enumerate(lines) if line.endswith(" begins")), default=-1)
+    return any(sign in line for line in lines[begins + 1 :] for sign in MEMORY_SIGNS)
 
 
 def write_line(sentence: str) -> None:

@@ -5,21 +5,24 @@ reused, and zombies keep theirs), nor does the name of its host (two machines or
 """
 
 import json
+import logging
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import psutil
 
 from app.machine import ROOT
+from store.upkeep import remove_part
 
+log = logging.getLogger("topiary.jobs")
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 CLOCK_STEP = 2.0  # seconds by which two readings of the creation time of one process may differ
 SILENT_ELSEWHERE = 60.0  # seconds without a sign of a process that cannot be checked from here
@@ -77,6 +80,7 @@ def _is_same(birth: dict[str, float], identity: dict[str, Any]) -> bool:
 
 
 OWNER_NOTE = "owner.json"  # file in an owned folder with the identity of its owner
+_FILE_NOTE = "file.txt"  # file in an owned folder with the path of an unfinished file of the owner
 _PREFIX = "topiary-owned-"
 
 
@@ -103,6 +107,17 @@ def find_folder(path: Path) -> Path | None:
     return next((folder for folder in (path, *path.parents) if (folder / OWNER_NOTE).is_file()), None)
 
 
+@contextmanager
+def own_file(path: Path) -> Iterator[None]:
+    """Make this process the owner of a file that it writes; if it is killed, :func:`sweep_folders` removes the file."""
+    folder = make_folder()
+    try:
+        (folder / _FILE_NOTE).write_text(str(path.absolute()), encoding="utf-8")
+        yield
+    finally:
+        remove_folder(folder)
+
+
 def use_folder(folder: Path | None) -> dict[str, str]:
     """Return the environment variables that let a child create its temporary files in an owned folder."""
     return {} if folder is None else {"TMPDIR": str(folder)}
@@ -114,12 +129,23 @@ def remove_folder(folder: Path) -> None:
 
 
 def sweep_folders() -> list[Path]:
-    """Remove the folders of this user whose owners are gone, and return them."""
+    """Remove the folders of this user whose owners are gone, with the files they own, and return the folders."""
     candidates = Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")
     abandoned = [folder for folder in candidates if _is_mine(folder) and _is_abandoned(folder)]
     for folder in abandoned:
+        if (file := _find_owned_file(folder)) is not None:
+            remove_part(file)
+            log.warning("removed %s, which a program that was killed had left unfinished", file)
         remove_folder(folder)
     return abandoned
+
+
+def _find_owned_file(folder: Path) -> Path | None:
+    """Return the file that belongs to the owner of a folder; None if there is none."""
+    with suppress(OSError, ValueError):
+        file = Path((folder / _FILE_NOTE).read_text(encoding="utf-8"))
+        return file if file.is_file() else None
+    return None
 
 
 def _is_mine(folder: Path) -> bool:

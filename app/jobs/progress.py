@@ -11,12 +11,14 @@ from typing import Any, NamedTuple, TextIO
 WIDTH = 24  # characters of a bar
 FAILED = "failed"  # marks the line in which a process says why it has failed
 LINE_SECONDS = 10.0  # between two lines in a log
+LINES = 10  # of one piece of work in a log, each when as much more is done
 
 
 class Progress:
     """A display of progress on standard error.
 
-    On a terminal one line is overwritten; elsewhere a new line is written at most every ten seconds.
+    On a terminal one line is overwritten; elsewhere a new line is written at most every ten seconds, and only when
+    another tenth of the work is done.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -24,6 +26,7 @@ class Progress:
         self._terminal = self._stream.isatty()
         self._line_length = 0
         self._last_time = -math.inf
+        self._last_part: int | None = None
 
     def show(self, words: str, share: float | None = None, rest: str = "") -> None:
         """Show the current activity, the share of it that is done (0 to 1) and further facts."""
@@ -35,9 +38,12 @@ class Progress:
             self._line_length = len(line)
             self._stream.flush()
         elif now - self._last_time >= LINE_SECONDS:
+            part = None if share is None else min(int(LINES * share), LINES - 1)
+            if part is not None and part == self._last_part:
+                return
             self._stream.write(line + "\n")
             self._stream.flush()
-            self._last_time = now
+            self._last_time, self._last_part = now, part
 
     def show_placing(self, done: int, total: int) -> None:
         """Show how many documents of a corpus have been placed in topics, of how many."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import entr
+import scipy
 
 from engine.contract import TRAIN, Array, Counts, Event, Info, IntArray, Kernel, Topics
 from engine.corpus import Corpus
@@ -50,7 +50,7 @@ def list_step_points(
         points.append(point("step_size_high", layer, high))
     for layer, weights in enumerate(effects.compute_popularity(topics), start=1):
         points.append(point("active_topics", layer, count_active(weights)))
-        points.append(point("share_entropy", layer, entr(hierarchy.compute_shares(weights)).sum()))
+        points.append(point("share_entropy", layer, scipy.special.entr(hierarchy.compute_shares(weights)).sum()))
     points.append(point("r_sum", 0, topics.r.sum()))
     if not math.isnan(info.elbo):
         points.append(point("elbo", 0, info.elbo))

@@ -30,8 +30,10 @@ from engine.contract import (
 )
 from engine.corpus import Corpus, draw_minibatch
 from engine.hierarchy import certainty, class_scores, evaluate
+from engine.hierarchy.effects import compute_popularity
 from engine.hierarchy.shares import compute_shares
 from engine.hierarchy.topics import collect_arrays
+from engine.hierarchy.topics import compute_shares as compute_topic_shares
 
 EXAMPLES = 20  # example documents of a topic
 BLOCK = 2000  # documents evaluated or placed at a time, to limit memory
@@ -39,6 +41,7 @@ BLOCK = 2000  # documents evaluated or placed at a time, to limit memory
 
 SETTLED = 0.85  # least share of the edges' weight in each layer that is unchanged in a settled tree
 LEAST_SETTLING = 500  # sweeps: before, trees are alike because the chain has hardly left its start
+FALLING = 0.9  # ratio of the largest shares of the top layer in two trees below which it still falls
 LATER = 1.5  # ratio of the steps of two trees that are compared
 
 
@@ -53,19 +56,26 @@ class TreeReference(NamedTuple):
         Weights of the edges, from :func:`engine.hierarchy.certainty.weigh_edges`.
     persistence : (L - 1,) float64
         Unchanged share of the previous reference tree, by layer; empty without one.
+    largest : (1 or 2,) float64
+        Share of the largest topic of the top layer in the previous reference tree, if there is one, and in this one.
     """
 
     minibatch: Array
     edges: tuple[Array, ...]
     persistence: Array
+    largest: Array = np.zeros(0)
 
     @property
     def is_settled(self) -> bool:
-        """Whether the tree no longer changes; true for a single layer, which has no edges."""
+        """Whether the tree no longer changes; true for a single layer, which has no edges.
+
+        A topic that the start made too large gives its edges away slowly, so its share is looked at by itself.
+        """
         if not self.edges:
             return True
         late = int(self.minibatch) >= LEAST_SETTLING and len(self.persistence) > 0
-        return late and float(self.persistence.min()) >= SETTLED
+        falls = len(self.largest) > 1 and float(self.largest[-1]) < FALLING * float(self.largest[0])
+        return late and float(self.persistence.min()) >= SETTLED and not falls
 
 
 NO_TREE = TreeReference(np.array(0), (), np.zeros(0))
@@ -384,9 +394,13 @@ class Training:
         reference = position.tree
         if position.minibatch < LATER * int(reference.minibatch):
             return position
-        edges = certainty.weigh_edges(self.kernel.topics(self.kernel.find_shown_state(position.state)))
+        topics = self.kernel.topics(self.kernel.find_shown_state(position.state))
+        edges = certainty.weigh_edges(topics)
         persistence = certainty.measure_persistence(reference.edges, edges) if int(reference.minibatch) else ()
-        return position._replace(tree=TreeReference(np.array(position.minibatch), edges, np.array(persistence)))
+        top = compute_topic_shares(compute_popularity(topics)[-1])
+        largest = np.append(np.asarray(reference.largest)[-1:], top.max())  # checkpoints of earlier versions lack it
+        tree = TreeReference(np.array(position.minibatch), edges, np.array(persistence), largest)
+        return position._replace(tree=tree)
 
     def pack(self, position: Position) -> dict[str, Any]:
         """Return a position as named arrays, for a checkpoint."""
@@ -445,7 +459,7 @@ def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_doc
     checkpoint_numbers = training.count_numbers(state)
     kernel, n_swept = training.kernel, len(training.train)
     first = None if kernel.sweeps_after is None else max(0, kernel.sweeps_after - int(state.t))
-    if first:  # sweeps add the local variables of every document
+    if first is not None and kernel.local(state) is None:  # sweeps add the local variables of every document
         checkpoint_numbers += int(n_swept * (tokens_per_document + widths))
     others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
     labelled = len(training.labelled) if training.kernel.predict is not None else 0

@@ -94,6 +94,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a name of the library at its first use."""
+    if name == "__version__":
+        from app.machine import find_version
+
+        return find_version()
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     refuse_shadows()
@@ -104,8 +108,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return all names, loaded or not."""
-    return sorted({*globals(), *__all__})
+    """Return the public names, loaded or not."""
+    return sorted(__all__)
 
 
 class ShadowedError(ImportError):

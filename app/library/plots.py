@@ -32,29 +32,29 @@ def steps(run: Any, *, x: Axis = "minibatches", width: float | str = COLUMN) -> 
 
 def topics(
     run: Any,
-    layer: int = 1,
+    layer: int | None = None,
     *,
-    ranks: Iterable[int] = (),
+    topics: Iterable[str] = (),
     most: int = 10,
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
-    """Draw topics of a layer as lists of words: those with the given ranks, or the ``most`` popular ones."""
-    return _draw_figure("topics", (run,), width, layer=layer, node=tuple(ranks), most=most, minibatch=minibatch)
+    """Draw topics of a layer as lists of words: those of ``topics``, such as "L1:3", or the ``most`` popular ones."""
+    return _draw_figure("topics", (run,), width, layer=layer, topic=tuple(topics), most=most, minibatch=minibatch)
 
 
 def tree(
     run: Any,
     layer: int | None = None,
     *,
-    ranks: Iterable[int] = (),
+    topics: Iterable[str] = (),
     threshold: float | None = None,
     most: int = 8,
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
-    """Draw the tree below topics of a layer (default: the top), with at most ``most`` topics in each layer."""
-    chosen = {"layer": layer, "node": tuple(ranks), "threshold": threshold, "most": most, "minibatch": minibatch}
+    """Draw the tree below some ``topics``, by default all of a layer (default: the top), ``most`` of each layer."""
+    chosen = {"layer": layer, "topic": tuple(topics), "threshold": threshold, "most": most, "minibatch": minibatch}
     return _draw_figure("tree", (run,), width, **chosen)
 
 
@@ -62,7 +62,7 @@ def time(
     run: Any,
     layer: int | None = None,
     *,
-    ranks: Iterable[int] = (),
+    topics: Iterable[str] = (),
     most: int = 6,
     column: str | None = None,
     unit: str | None = None,
@@ -70,6 +70,7 @@ def time(
     stacked: bool = False,
     by: Literal["tokens", "documents"] = "tokens",
     where: Iterable[str] = (),
+    interval: Literal["documents", "topics"] = "documents",
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
@@ -77,43 +78,46 @@ def time(
 
     ``column`` holds the dates, ``unit`` is the length of the periods, ``moving`` the number of those in a moving mean,
     ``by`` the weight of a document, and ``where`` conditions as in ``source=BBC``.
+    With ``interval="topics"`` the intervals also have the differences between samples of the topics.
     """
-    chosen = {"layer": layer, "node": tuple(ranks), "most": most, "minibatch": minibatch, "where": tuple(where)}
+    chosen = {"layer": layer, "topic": tuple(topics), "most": most, "minibatch": minibatch, "where": tuple(where)}
     periods = {"unit": unit, "moving": moving, "stacked": stacked}
-    return _draw_figure("time", (run,), width, column=column, by=by, **periods, **chosen)
+    return _draw_figure("time", (run,), width, column=column, by=by, interval=interval, **periods, **chosen)
 
 
 def groups(
     run: Any,
     layer: int | None = None,
     *,
-    ranks: Iterable[int] = (),
+    topics: Iterable[str] = (),
     most: int | None = None,
     column: str | None = None,
     by: Literal["tokens", "documents"] = "tokens",
     where: Iterable[str] = (),
+    interval: Literal["documents", "topics"] = "documents",
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
     """Draw shares of topics of a layer (default: the top) by group of documents, with 90 % intervals.
 
     ``column`` holds the groups, ``by`` is the weight of a document, and ``where`` conditions as in ``source=BBC``.
+    With ``interval="topics"`` the intervals also have the differences between samples of the topics.
     """
-    chosen = {"layer": layer, "node": tuple(ranks), "most": most, "minibatch": minibatch, "where": tuple(where)}
-    return _draw_figure("groups", (run,), width, column=column, by=by, **chosen)
+    chosen = {"layer": layer, "topic": tuple(topics), "most": most, "minibatch": minibatch, "where": tuple(where)}
+    return _draw_figure("groups", (run,), width, column=column, by=by, interval=interval, **chosen)
 
 
 def images(
     run: Any,
-    layer: int = 1,
+    layer: int | None = None,
     *,
-    ranks: Iterable[int] = (),
+    topics: Iterable[str] = (),
     most: int = 100,
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Image:
     """Draw topics of images as a grid, the most popular first."""
-    return _draw_figure("images", (run,), width, layer=layer, node=tuple(ranks), most=most, minibatch=minibatch)
+    return _draw_figure("images", (run,), width, layer=layer, topic=tuple(topics), most=most, minibatch=minibatch)
 
 
 def confusion(run: Any, *, minibatch: int | None = None, width: float | str = COLUMN) -> hv.Overlay:
@@ -126,13 +130,13 @@ def comparison(
     b: Any,
     layer: int | None = None,
     *,
-    ranks: Iterable[int] = (),
+    topics: Iterable[str] = (),
     most: int = 10,
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
     """Draw topics of a layer of ``b`` next to their partners in ``a``."""
-    chosen = {"layer": layer, "node": tuple(ranks), "most": most, "minibatch": minibatch}
+    chosen = {"layer": layer, "topic": tuple(topics), "most": most, "minibatch": minibatch}
     return _draw_figure("comparison", (a, b), width, **chosen)
 
 

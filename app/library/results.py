@@ -13,7 +13,7 @@ import pandas as pd
 
 from app.analysis import comparison as pairs_of
 from app.analysis.comparison import find_edge_changes
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot
 from app.analysis.partners import list_decisions
 from app.analysis.predictions import Classified
@@ -65,22 +65,27 @@ class Inference:
         ]
         return self._by_document(pd.DataFrame(rows, columns=["title", "tokens", "known", "unknown"]))
 
-    @cached_property
-    def theta(self) -> tuple[pd.DataFrame, ...]:
-        """The activations of each layer from 1 on: (documents, topics), with columns such as "L1:3"."""
-        return tuple(
-            self._build_layer(layer, [placed.theta[layer - 1] for placed in self._placed])
-            for layer in range(1, self._hierarchy.n_layers + 1)
-        )
+    def theta(self, layer: int) -> pd.DataFrame:
+        """Return the activations of the topics of a layer, from 1: (documents, topics), with columns such as "L1:3".
 
-    @cached_property
-    def shares(self) -> pd.DataFrame:
-        """The shares of the topics of all layers side by side; those of a layer of a document sum to 1."""
-        layers = range(1, self._hierarchy.n_layers + 1)
-        return pd.concat(
-            [self._build_layer(layer, [placed.shares[layer - 1] for placed in self._placed]) for layer in layers],
-            axis=1,
-        )
+        Raises
+        ------
+        LookupError
+            When there is no such layer.
+        """
+        self._hierarchy.at_rank(layer, 1)
+        return self._build_layer(layer, [placed.theta[layer - 1] for placed in self._placed])
+
+    def shares(self, layer: int) -> pd.DataFrame:
+        """Return the shares of the topics of a layer as `theta`; those of a document sum to 1, none is left out.
+
+        Raises
+        ------
+        LookupError
+            When there is no such layer.
+        """
+        self._hierarchy.at_rank(layer, 1)
+        return self._build_layer(layer, [placed.shares[layer - 1] for placed in self._placed])
 
     @cached_property
     def classes(self) -> pd.DataFrame | None:
@@ -360,19 +365,21 @@ class Comparison:
         return compare(self._db, (self._found.a, self._found.b), self._threshold)
 
     def export(
-        self, file: str | os.PathLike[str], *, layer: int | None = None, ranks: Iterable[int] = (), label: str = ""
+        self, file: str | os.PathLike[str], *, layer: int | None = None, topics: Iterable[str] = (), label: str = ""
     ) -> Path:
         """Write a picture of both trees (``.svg``), or all facts (``.json``); return the path.
 
         Parameters
         ----------
         file : str or path
-        layer, ranks : int and iterable of int, optional
-            Layer and ranks of the topics of B at the root of a picture.
+        layer : int, optional
+            Layer of B whose most popular topic is the root of a picture, without ``topics``.
+        topics : iterable of str
+            Topics of B, such as "L3:17", that are the roots of a picture.
         label : str
             Class by whose evidence topics are tinted.
         """
-        view = ComparisonView(self._threshold, layer or 0, tuple(ranks), label)
+        view = ComparisonView(self._threshold, layer or 0, tuple(topics), label)
         return write_comparison(self._db, (self._found.a, self._found.b), view, Path(file))
 
     def __repr__(self) -> str:
@@ -401,12 +408,9 @@ def _name_side(row: dict[str, Any], side: str) -> dict[str, Any]:
     topic = row[side]
     if topic is None:
         return {side: None, f"title_{side}": None}
-    return {side: format_identity(Node(row["layer"], topic["topic"] - 1)), f"title_{side}": topic["title"]}
+    return {side: topic["topic"], f"title_{side}": topic["title"]}
 
 
 def _find_topic(hierarchy: Hierarchy, topic: str | None) -> Node | None:
     """Return the node of a topic such as "L2:5"; None for None."""
-    node = None if topic is None else parse_identity(topic)
-    if topic is not None and (node is None or not hierarchy.has(node)):
-        raise LookupError(f"run {hierarchy.run} has no topic {topic!r}; topics() lists them, as in 'L1:3'")
-    return node
+    return None if topic is None else hierarchy.find_topic(topic)

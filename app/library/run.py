@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from app.analysis.hierarchy import format_identity
@@ -28,7 +29,7 @@ from store.points import Point
 
 from .run_bridges import RunBridges
 from .run_evidence import RunEvidence
-from .run_topics import find_nodes
+from .run_topics import find_roots
 
 if TYPE_CHECKING:
     from .corpora import Corpus
@@ -74,7 +75,9 @@ def split_arguments(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str,
 
 
 def _convert_numpy_values(value: Any) -> Any:
-    """Convert numbers of NumPy to those of Python, and arrays and lists to tuples."""
+    """Convert numbers of NumPy to those of Python, arrays and lists to tuples, and generators to a number of theirs."""
+    if isinstance(value, np.random.Generator):
+        return int(value.integers(1 << 31))
     converted = value.tolist() if hasattr(value, "tolist") else value
     return tuple(map(_convert_numpy_values, converted)) if isinstance(converted, list | tuple) else converted
 
@@ -194,7 +197,7 @@ class Run(RunBridges, RunEvidence):
         try:
             for row, state in follow_run(self._opened.db, self.number):
                 if state in ("failed", "silent"):
-                    raise RunFailed(describe_end(row, state))
+                    raise RunFailed(describe_end(self._opened.db, row, state))
                 if callable(progress):
                     progress(self)
                 elif progress and state not in ENDED:
@@ -245,7 +248,7 @@ class Run(RunBridges, RunEvidence):
         from .corpora import Corpus
 
         hierarchy = self._read_placed(minibatch)
-        node = find_nodes(hierarchy, topic, None)[0] if topic else None
+        node = hierarchy.find_topic(topic) if topic else None
         made = refine_run(
             self._opened.db, self._row, hierarchy, name, topic=node, share=share, where=where, query=query
         )
@@ -299,7 +302,7 @@ class Run(RunBridges, RunEvidence):
         db, row = self._opened.db, self._row
         snapshot = find_placed_snapshot(db, row, minibatch)
         hierarchy = self.hierarchy(snapshot.minibatch)
-        chosen, roots = (find_nodes(hierarchy, names, None) for names in (topics, below))
+        chosen, roots = (find_roots(hierarchy, names, None) for names in (topics, below))
         return write_report(
             db, row, snapshot, Path(file), topics=chosen, below=roots, marked=marked, quotes=quotes, columns=columns
         )
@@ -402,9 +405,9 @@ class Run(RunBridges, RunEvidence):
         LookupError
             When there is no such topic.
         """
-        (node,) = find_nodes(self.hierarchy(None), topic, None)
+        node = self.hierarchy(None).find_topic(topic)
         annotations.set_label(self._opened.db, self.number, node.layer, node.column + 1, name)
-        self._record(f"named topic L{node.layer}:{node.column + 1} of", f" {name}")
+        self._record(f"named topic {format_identity(node)} of", f" {name}")
 
     def notes(self, topic: str | None = None, document: int | None = None) -> pd.DataFrame:
         """Return the notes and tags on the topics of the run and on the documents of its corpus, oldest first.
@@ -419,11 +422,11 @@ class Run(RunBridges, RunEvidence):
         Returns
         -------
         pandas.DataFrame
-            By number: topic or document (the other is missing), kind ("note" or "tag"), text, author, and created, the
-            time of writing.
+            By number: topic and its title, or document (the other is missing), kind ("note" or "tag"), text, author,
+            and created, the time of writing.
         """
         rows = list_run_notes(self._opened.db, self._row, topic=topic, document=document)
-        columns = ["number", "topic", "document", "kind", "text", "author", "created"]
+        columns = ["number", "topic", "title", "document", "kind", "text", "author", "created"]
         return pd.DataFrame(rows, columns=columns).astype({"document": "Int64"}).set_index("number")
 
     def add_note(

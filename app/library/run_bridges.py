@@ -21,7 +21,8 @@ class RunBridges(RunTopics):
     def to_pyldavis(self, layer: int = 1, *, minibatch: int | None = None) -> Any:
         """Return the topics of a layer for ``pyLDAvis.display``, ``save_html`` and ``save_json``.
 
-        Topic n of pyLDAvis is the topic of rank n.  ``topiary export RUN pyldavis`` writes the same without pyLDAvis.
+        Topic n of pyLDAvis is the topic with that number, as in "L1:n".  ``topiary export RUN pyldavis`` writes the
+        same without pyLDAvis.
 
         Returns
         -------
@@ -117,8 +118,8 @@ class RunBridges(RunTopics):
         pandas.DataFrame
             By number of the document, the columns of ``BERTopic.get_document_info``: Document (its text), Topic (the
             one with the largest share, the number of its column in :meth:`weights`; -1 if none has 1 %), Name,
-            CustomName (its title), Representation (ten words), Representative_Docs (the three documents of the topic
-            with the largest shares), Top_n_words, Probability (the share) and Representative_document.
+            CustomName (its identity and title), Representation (ten words), Representative_Docs (the three documents of
+            the topic with the largest shares), Top_n_words, Probability (the share) and Representative_document.
 
         Raises
         ------

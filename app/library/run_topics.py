@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
+import numpy as np
 import pandas as pd
 
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity, parse_identity
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.export.topics import list_column_topics, list_topics
-from app.views.tree.opening import choose_threshold
+from app.views.tree.opening import choose_threshold, list_top_topics
 from engine.hierarchy.tree import Direction, Node
 from store import runs
 from store.run_rows import RunRow
@@ -25,27 +26,17 @@ if TYPE_CHECKING:
     from .results import Classification, Comparison, Inference
 
 
-Roots: TypeAlias = int | str | Iterable[int | str]
+Roots: TypeAlias = str | Iterable[str]
 
 
-def find_nodes(hierarchy: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
-    """Return the nodes of topics given by rank or name; all topics of the layer (default: the top) if None."""
-    root_layer = hierarchy.n_layers if layer is None else layer
+def find_roots(
+    hierarchy: Hierarchy, roots: Roots | None, layer: int | None, *, light: bool = False
+) -> tuple[Node, ...]:
+    """Return the topics at the root of a tree: those with some identities, or all of a layer (default: the top)."""
     if roots is None:
-        hierarchy.at_rank(root_layer, 1)
-        return tuple(hierarchy.nodes(root_layer))
-    root_list = [roots] if isinstance(roots, int | str) else list(roots)
-    return tuple(_find_node(hierarchy, root_layer, root) for root in root_list)
-
-
-def _find_node(hierarchy: Hierarchy, layer: int, root: int | str) -> Node:
-    """Return the node of a topic, given by its rank in a layer or its name."""
-    if not isinstance(root, str):
-        return hierarchy.at_rank(layer, int(root))
-    node = parse_identity(root)
-    if node is None or not hierarchy.has(node):
-        raise LookupError(f"run {hierarchy.run} has no topic {root!r}; topics() lists them, as in 'L1:3'")
-    return node
+        return tuple(list_top_topics(hierarchy, layer, light=light))
+    names: Iterable[str] = [roots] if isinstance(roots, int | str) else roots  # a number is refused with advice
+    return tuple(hierarchy.find_topics(names, layer))
 
 
 class RunTopics:
@@ -91,9 +82,8 @@ class RunTopics:
         hierarchy = self.hierarchy(minibatch, npmi=quality)
         rows = list_topics(hierarchy, layer, words)
         for row in rows:
-            node = Node(row["layer"], row["topic"] - 1)
             npmi = math.nan if row["npmi"] is None else row["npmi"]
-            row |= {"topic": format_identity(node), "weight": hierarchy.weight(node), "npmi": npmi}
+            row |= {"weight": hierarchy.weight(hierarchy.find_topic(row["topic"])), "npmi": npmi}
         columns = ["topic", "layer", "rank", "weight", "share", "npmi", "light", "title", "name", "words"]
         return pd.DataFrame(rows, columns=columns).set_index("topic")
 
@@ -110,8 +100,8 @@ class RunTopics:
         Returns
         -------
         pandas.DataFrame
-            Layer, rank, topic (its permanent number), share of its layer, title, and words, its most important
-            columns.  There are no rows for models without topics of columns.
+            By topic ("C2:3", of the columns' own hierarchy): layer, rank, share of its layer, title, and words, its
+            most important columns.  There are no rows for models without topics of columns.
 
         Raises
         ------
@@ -119,7 +109,7 @@ class RunTopics:
             When there is no snapshot yet.
         """
         rows = list_column_topics(self.hierarchy(minibatch), layer, words)
-        return pd.DataFrame(rows, columns=["layer", "rank", "topic", "share", "title", "words"])
+        return pd.DataFrame(rows, columns=["topic", "layer", "rank", "share", "title", "words"]).set_index("topic")
 
     def quality(self, *, labels: bool = True, minibatch: int | None = None) -> pd.DataFrame:
         """Return measures of the quality of the topics, by layer.
@@ -230,8 +220,10 @@ class RunTopics:
             count this run), words (shown in most of the runs that have the topic, with their mean probability in
             ``probabilities``), and edges, the children with the number of runs that have the edge too.  Light topics
             are left out.  In ``attrs``: ``runs`` (their numbers, this one first), ``agreement`` by layer (share of the
-            layer that lies in topics found in another run, the mean over the other runs), and ``mixing``,
-            rank-normalised R-hat and bulk ESS of numbers without labels.
+            layer that lies in topics found in another run, adjusted for chance, the mean over the other runs),
+            ``edge_agreement`` by layer from 2 on (overlap of topics' parents there, adjusted likewise), and
+            ``mixing``, rank-normalised R-hat and bulk ESS of numbers without labels, with the draws of each run and a
+            verdict.
 
         Raises
         ------
@@ -256,6 +248,9 @@ class RunTopics:
         table = pd.DataFrame(rows, columns=columns).set_index("topic")
         table.attrs["runs"] = [run["run"] for run in facts["runs"]]
         table.attrs["agreement"] = {each["layer"]: each["agreement"] for each in facts["layers"]}
+        table.attrs["edge_agreement"] = {
+            each["layer"]: each["edge_agreement"] for each in facts["layers"] if each["layer"] > 1
+        }
         table.attrs["mixing"] = facts["mixing"]
         return table
 
@@ -280,20 +275,23 @@ class RunTopics:
         threshold: float | None = None,
         *,
         direction: Direction = "down",
+        light: bool = False,
         minibatch: int | None = None,
     ) -> "nx.DiGraph[str]":
-        """Return the tree below (or above) some topics as a graph.
+        """Return the tree below (or above) some topics as a graph, by default the whole tree.
 
         Parameters
         ----------
-        roots : int, str or iterable of these, optional
-            Ranks in ``layer``, or topics such as "L3:17"; all topics of ``layer`` by default.
+        roots : str or iterable of str, optional
+            Topics such as "L3:17"; all topics of ``layer`` by default.
         layer : int, optional
-            Layer of the ranks; the top by default.
+            Layer of the roots; the top by default.
         threshold : float, optional
             Edges are heavier than ``threshold / K``, with K topics in the lower layer; the default of pages if None.
         direction : {"down", "up"}
             Whether to follow children or parents.
+        light : bool, default=False
+            Whether topics of under 0.1 % of the tokens are included.
 
         Returns
         -------
@@ -308,8 +306,8 @@ class RunTopics:
         from app.export.graph import build_graph
 
         hierarchy = self.hierarchy(minibatch)
-        limit, nodes = choose_threshold(threshold, hierarchy), find_nodes(hierarchy, roots, layer)
-        return build_graph(hierarchy, limit, nodes, direction)
+        limit, nodes = choose_threshold(threshold, hierarchy), find_roots(hierarchy, roots, layer, light=light)
+        return build_graph(hierarchy, limit, nodes, direction, light=light)
 
     def infer(
         self, texts: str | os.PathLike[str] | Iterable[str], *, minibatch: int | None = None, **options: Any
@@ -341,7 +339,7 @@ class RunTopics:
 
         return infer(self._opened, self._row, self._snapshot(minibatch), texts, options)
 
-    def shares(self, layer: int, *, minibatch: int | None = None) -> "csr_array":
+    def shares(self, layer: int, *, rest: bool = False, minibatch: int | None = None) -> "csr_array":
         """Return the share of every topic of a layer in every document of the corpus as a sparse matrix.
 
         They are stored when a run ends; those that are missing, as of documents that were appended to the corpus
@@ -351,12 +349,14 @@ class RunTopics:
         ----------
         layer : int
             Number of the layer, from 1 next to the words.
+        rest : bool, default=False
+            Whether a last column holds the shares below 1 % together.
 
         Returns
         -------
         scipy.sparse.csr_array
             (documents, topics) float32; the columns are those of :meth:`weights`.  Shares below 1 % are left out; with
-            them, a row sums to 1.  The row of a document without words is empty.
+            ``rest``, a row sums to 1.  :meth:`theta` leaves nothing out.  The row of a document without words is empty.
 
         Raises
         ------
@@ -369,7 +369,37 @@ class RunTopics:
         hierarchy = read_hierarchy(self._opened.db, self._row, snapshot)
         hierarchy.at_rank(layer, 1)
         use = fetch_use(self._opened.db, self._row, snapshot, layer)
-        return build_matrix(use.layer, hierarchy.widths[layer - 1])
+        return build_matrix(use.layer, hierarchy.widths[layer - 1], rest=rest)
+
+    def theta(self, layer: int, *, minibatch: int | None = None) -> pd.DataFrame:
+        """Return the activations of all topics of a layer in every document of the corpus, none left out.
+
+        The documents are placed now, which takes as long as placing them at the end of the run.
+
+        Parameters
+        ----------
+        layer : int
+            Number of the layer, from 1 next to the words.
+
+        Returns
+        -------
+        pandas.DataFrame
+            (documents, topics) float32, with columns such as "L1:3"; NaN for a document without words.
+
+        Raises
+        ------
+        LookupError
+            When there is no such layer.
+        """
+        from app.analysis.shares import infer_theta
+
+        inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
+        hierarchy = read_hierarchy(self._opened.db, self._row, inference.snapshot)
+        hierarchy.at_rank(layer, 1)
+        names = [format_identity(hierarchy.node(layer, column)) for column in range(hierarchy.widths[layer - 1])]
+        numbers = np.arange(inference.corpus.documents)
+        parts = [theta.astype(np.float32) for _, theta in infer_theta(self._opened.db, inference, layer, numbers)]
+        return pd.DataFrame(np.concatenate(parts), index=pd.Index(numbers, name="document"), columns=names)
 
     def interpolate(
         self,
@@ -468,6 +498,7 @@ class RunTopics:
         threshold: float | None = None,
         direction: Direction = "down",
         label: str = "",
+        light: bool = False,
         what: Literal["tree", "topics"] | None = None,
         minibatch: int | None = None,
     ) -> Path:
@@ -478,10 +509,8 @@ class RunTopics:
         Parameters
         ----------
         file : str or path
-        roots : int, str or iterable of these, optional
-            As in :meth:`tree`; the most popular topic of ``layer`` by default.
-        layer, threshold, direction
-            As in :meth:`tree`; for topics, ``layer`` is the layer to list.
+        roots, layer, threshold, direction, light
+            As in :meth:`tree`, the whole tree by default; for topics, ``layer`` is the layer to list.
         label : str
             Class by whose evidence the topics of a picture are tinted.
         what : {"tree", "topics"}, optional
@@ -505,11 +534,12 @@ class RunTopics:
             return topics.write_topics(hierarchy, layer, path)
         return trees.write_tree(
             hierarchy,
-            find_nodes(hierarchy, 1 if roots is None else roots, layer),
+            find_roots(hierarchy, roots, layer, light=light),
             choose_threshold(threshold, hierarchy),
             direction,
             path,
             label=find_class(hierarchy.classes, label) if label else 0,
+            light=light,
         )
 
     def table(self, kind: str = "topics", *, minibatch: int | None = None, **options: Any) -> pd.DataFrame:
@@ -517,8 +547,9 @@ class RunTopics:
 
         Parameters
         ----------
-        kind : {"topics", "documents", "time", "groups", "contexts"}
-            Topics with words, shares, certainty and relatives; documents with the shares of the topics of a layer;
+        kind : {"topics", "documents", "theta", "time", "groups", "contexts"}
+            Topics with words, shares, certainty and relatives; documents with their columns and the shares of the
+            topics of a layer, or with the activations of all of them (theta);
             shares of topics by period or by group, with 90 % intervals; or every place where ``query`` finds something.
         layer : int, optional
             Number of the layer, from 1 next to the words; all of topics, 1 of documents, the top one of others.
@@ -526,6 +557,9 @@ class RunTopics:
             Words, "a phrase" or /a regular expression/, of contexts and documents.
         column, unit, by : str
             Column of dates or groups, length of the periods, and weight of a document ("tokens" or "documents").
+        interval : {"documents", "topics"}
+            What the intervals of shares contain: the differences between documents, or also those between samples of
+            the topics.
         where : sequence of str
             Conditions on documents, such as ``"date=2004..2005"``.
         minibatch : int, optional

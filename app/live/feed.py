@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.notes import read_topic_notes
 from app.analysis.read_hierarchy import read_hierarchy
+from app.analysis.topic_samples import TopicSamples
 from app.jobs import launcher, progress
 from app.jobs.estimates import read_latest
 from app.jobs.gallery import choose_run, is_of_gallery
@@ -62,6 +63,7 @@ MOST_POINTS = 4_000_000  # in all cached histories together; a point takes 32 by
 LEAST_HISTORIES = 24  # cached regardless of their size
 MOST_COLUMN_BYTES = 200_000_000  # of the values of all cached columns together
 ColumnKey: TypeAlias = tuple[int, int, CorpusColumn]  # corpus, its number of documents, column
+MOST_SAMPLE_BYTES = 200_000_000  # of shares under samples of topics
 MOST_BYTES = 400_000_000  # of all cached hierarchies together
 LEAST_HIERARCHIES = 3  # cached regardless of their size
 VOCABULARIES = 8  # corpora whose words are cached
@@ -106,6 +108,8 @@ class Feed:
         Points of maps as browsers read them, by the hash of their bytes.
     words : Cache
         Sums of the words of corpora, by corpus and its number of documents.
+    samples : Cache
+        Shares under samples of the topics, by run and snapshot.
     classes : PredictionCache
         Predictions of runs that learn from labels.
     comparisons : ComparisonCache
@@ -130,6 +134,7 @@ class Feed:
         self.maps: Cache[MapFacts, StoredMap] = Cache(MOST_MAP_BYTES, count_map_bytes, least=1)
         self.points: Cache[str, bytes] = Cache(MOST_POINT_BYTES, len, least=1)
         self.words: Cache[tuple[int, int], WordSums] = Cache(VOCABULARIES)
+        self.samples: Cache[tuple[int, int], TopicSamples] = Cache(MOST_SAMPLE_BYTES, attrgetter("size"), least=1)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")

@@ -81,7 +81,7 @@ class MapJobs:
 
     def _make(self, url: str, run: RunRow, snapshot: int, look: Callable[[], None]) -> None:
         """Start the process, and pass on its messages until it ends."""
-        with (logs.make_log_folder() / "maps.log").open("ab") as log_file:
+        with logs.open_private(logs.make_log_folder() / "maps.log") as log_file:
             child = process.start_module(
                 "app.analysis.map_process", str(run.number), str(snapshot),
                 store=url, apart=True, stdout=subprocess.PIPE, stderr=log_file, text=True, encoding="utf-8",

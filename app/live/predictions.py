@@ -153,7 +153,8 @@ class PredictionCache:
     def _find_newest(self, run: int) -> int:
         latest = snapshots.find_latest(self._db, run)
         if latest is None:
-            raise NotFound(f"run {run} has no snapshot yet, so no document can be placed in its topics")
+            absence = f"run {run} has no snapshot yet, so no document can be placed in its topics"
+            raise NotFound(snapshots.explain_absence(self._db, run) or absence)
         return latest.number
 
 

@@ -305,7 +305,8 @@ class DocumentsPage:
         if not self._has_run():
             self._answer.html = f'<p class="ex-none">{explain_missing_run(self._view.run)}</p>'
         elif not self._view.snapshot and not self._has_snapshot():
-            self._show_sentence(_NO_TOPICS)
+            damage = self._context.feed.damage(self._view.run)
+            self._show_sentence(f"{damage.rstrip('.')}." if damage else _NO_TOPICS)
         else:
             self._answer.html = _draw_card(self._refusal) if self._refusal else ""
 

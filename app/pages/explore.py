@@ -275,7 +275,7 @@ class ExplorePage(TreePage):
         if answer.hierarchy is not None and answer.hierarchy is not self._original:
             self._take((answer.run, answer.snapshot), answer.hierarchy)
         elif self._hierarchy is not None:
-            self._draw_controls(self._hierarchy)
+            self._draw_controls(self._add_seeds(self._hierarchy))
         else:
             self._draw_nothing()
 
@@ -318,10 +318,10 @@ class ExplorePage(TreePage):
     # ------------------------------------------------------------- drawing
 
     def _draw_all(self, *, tree: bool = True) -> None:
-        hierarchy = self._hierarchy
-        if hierarchy is None:
+        if self._hierarchy is None:
             self._draw_nothing()
             return
+        hierarchy = self._add_seeds(self._hierarchy)
         if self._finding.text != self._view.search:
             self._find(self._view.search)
         if tree:
@@ -429,7 +429,7 @@ class ExplorePage(TreePage):
             self._detail.html = ""
             return
         documents = self._documents.of(hierarchy, node, self._redraw_detail)
-        hierarchy = self._seeds.add(hierarchy, self._redraw_detail)
+        hierarchy = self._add_seeds(hierarchy)
         roots, drawing = self.choice.roots, self._drawing
         self._detail.html = draw_topic(
             hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
@@ -438,20 +438,24 @@ class ExplorePage(TreePage):
             closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy, opened=self._view.finer),
         )  # fmt: skip
 
+    def _add_seeds(self, hierarchy: Hierarchy) -> Hierarchy:
+        """Return a hierarchy with what comes back of it with other seeds; once that is measured, all is drawn again."""
+        return self._seeds.add(hierarchy, self._draw_all)
+
     def _redraw_detail(self) -> None:
         if self._hierarchy is not None:
             self._draw_detail(self._hierarchy)
 
     def _redraw_looks(self) -> None:
         if self._hierarchy is not None:
-            self._draw_controls(self._hierarchy)
+            self._draw_controls(self._add_seeds(self._hierarchy))
             self._draw_detail(self._hierarchy)
 
     # ---------------------------------------------------------- the window
 
     def _draw_again(self) -> None:
         if self._hierarchy is not None:
-            self._draw_tree(self._hierarchy)
+            self._draw_tree(self._add_seeds(self._hierarchy))
 
     def _search(self, text: str | None) -> None:
         """Keep the text of the search field in the view; None moves the focus to the field."""
@@ -505,7 +509,7 @@ class ExplorePage(TreePage):
         if self._hierarchy is None:
             return
         previous = self._drawing.layout.order() if self._drawing else None
-        hierarchy = self._finer.add(self._seeds.add(self._hierarchy, self._redraw_detail))
+        hierarchy = self._finer.add(self._add_seeds(self._hierarchy))
         send_tree_file(
             self._tree, hierarchy, self.choice, file_format, aspect=self._aspect, previous=previous,
             on_map=self._make_map_choice() if self._is_map_shown(hierarchy) else None,

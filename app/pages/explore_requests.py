@@ -22,7 +22,15 @@ from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.text import break_lines
 from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
 from app.views.tree.opening import USUAL, find_opening_threshold
-from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, list_ancestors, reveal_topic
+from app.views.tree.picture import (
+    TreeChoice,
+    TreeDrawing,
+    cut_tree,
+    describe_sure,
+    draw_tree,
+    list_ancestors,
+    reveal_topic,
+)
 from engine import models
 from engine.hierarchy.tree import Node
 from store import corpora
@@ -89,7 +97,7 @@ def explain_waiting(context: Context) -> str:
         return explain_missing_run(view.run)
     if context.feed.latest(view.run) is not None:
         return f"Reading the topics of run {view.run} …"
-    return explain_no_topics(view.run, context.feed.state(view.run), row.message)
+    return explain_no_topics(view.run, context.feed.state(view.run), row.message, context.feed.damage(view.run))
 
 
 def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
@@ -103,7 +111,7 @@ def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     if hierarchy.minibatch < 50:
         return "Training has just begun: no edge is strong enough yet. Wait a little."
     if choice.detail != "paper":
-        return "No edge of these roots is sure, or their children are hidden."
+        return f"No edge of these roots is {describe_sure(hierarchy)}, or their children are hidden."
     return "No edge of these roots is above the threshold; lower it to see their heaviest children."
 
 

@@ -17,8 +17,6 @@ from app.analysis.inference import find_snapshot
 from app.analysis.refine import SHARE
 from app.analysis.trends import DocumentGroups, group_documents
 from app.analysis.typical import TypicalTopic, find_typical_topics, find_typical_words, sum_corpus_words
-from app.export.run_tables import build_table, read_request
-from app.export.tables import write_table
 from app.pages.filters import open_sources, read_selection
 from app.pages.requests import list_topic_uses
 from app.pages.session import Context
@@ -26,7 +24,6 @@ from app.views.document_map import PackedMap, list_captions, pack_map
 from app.views.documents.map_page import ListedPoint, MapColours, MapLegend, MapRegion, SelectionSummary
 from app.views.palette import LIVE
 from app.views.runs.notices import explain_missing_run
-from app.views.text import shorten
 from app.views.tree.map_parents import assign_hues, choose_families, group_topics, trace_parents
 from engine.contract import Array
 from engine.document_map.areas import Island, find_islands
@@ -48,7 +45,6 @@ N_BINS = 5  # ranges of a number or a date with more values than there are colou
 LISTED = 12  # documents, topics and words of a selection
 WORDS = 18
 MOST_EXPORTED = 20_000  # documents of a file that the browser saves
-_CAPTION = 34  # characters
 _REGIONS = 60  # in the table
 _NO_MAP = "The documents of this run have no map yet."
 _TRAINING = "The map of documents is made when the run has ended; it can be made now from the newest snapshot."
@@ -226,7 +222,7 @@ def _colour_map(context: Context, answer: MapAnswer, read: ReadMap, hierarchy: H
     def describe(layer: int, column: int) -> tuple[str, str, int]:
         node = hierarchy.node(layer, column)
         hue = read.hues[column] if layer == 1 else read.families.get(node, 0)
-        return format_identity(node), shorten(hierarchy.title(node), _CAPTION), 0 if codes is not None else hue
+        return format_identity(node), hierarchy.title(node), 0 if codes is not None else hue
 
     return answer._replace(
         note=" ".join(filter(None, (fault, answer.note))),
@@ -345,6 +341,9 @@ def export_selection(context: Context, row: RunRow, hierarchy: Hierarchy, where:
     NotFound
         If the shares of the documents are not stored.
     """
+    from app.export.run_tables import build_table, read_request  # load pandas, slowly
+    from app.export.tables import write_table
+
     layer = min(2, hierarchy.n_layers)
     request = read_request(context.db, row, "documents", minibatch=hierarchy.minibatch, layer=layer, where=tuple(where))
     with tempfile.TemporaryDirectory() as folder:

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import find_snapshot_at
 from app.export.report import render_report
-from app.export.run_tables import build_table, read_request, reads_shares
-from app.export.tables import TableFileError, write_table
 from app.ingest.column_kinds import list_columns
 from app.jobs.downloads import DOWNLOADS
 from app.pages.components import Board, Message, TreeView
@@ -212,6 +210,9 @@ def write_run_table(
     options : mapping
         Fields of `app.export.run_tables.RunTableRequest`; a column of another kind than the table needs is left out.
     """
+    from app.export.run_tables import build_table, read_request, reads_shares  # load pandas, slowly
+    from app.export.tables import TableFileError, write_table
+
     downloads = context.actions.downloads
     name = f"topiary-run-{run}-{kind}.{form}"
     path = downloads.begin(name)

@@ -80,6 +80,7 @@ class SeedReader:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._answer: MeasuredSeeds | None = None
+        self._added: tuple[Hierarchy, Hierarchy] | None = None  # the last that was given, and returned
         self._pending = False
         self._sent = 0.0
 
@@ -99,7 +100,9 @@ class SeedReader:
             self._context.aside(work, partial(self._receive, key, hierarchy, then), self._fail)
         if answer is None or answer.recurrence is None or not _has_same_topics(answer.hierarchy, hierarchy):
             return hierarchy
-        return replace(hierarchy, recurrence=answer.recurrence)
+        if self._added is None or self._added[0] is not hierarchy or self._added[1].recurrence is not answer.recurrence:
+            self._added = hierarchy, replace(hierarchy, recurrence=answer.recurrence)  # keeps what is computed of it
+        return self._added[1]
 
     def _make_key(self, hierarchy: Hierarchy, others: list[RunRow]) -> SeedKey:
         latest = ((row.number, self._context.feed.latest(row.number)) for row in others)

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote
 import param
 
 from app.analysis.hierarchy import IDENTITY, format_identity, parse_identity
+from app.analysis.topic_samples import INTERVALS
 from app.views.top_bar import NAMES
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import RELATED as RELATION
@@ -93,10 +94,10 @@ class View(param.Parameterized):
     time or by group, ``trend_layer`` the layer (0 = the top one), ``trend_topic`` the topic whose groups, or children
     over time, are shown, ``column`` the column of dates or groups ("" = the first one), ``unit`` the length of the
     periods, ``moving`` the number of periods of the moving mean, ``weigh`` whether a document counts by its tokens or
-    as one, ``drawn`` the form of the picture, and ``zoomed`` whether it shows only a range of dates that was selected.
-    ``group`` is compared with ``against`` ("" = each group, and all others); ``effects`` is the order of the table.  On
-    the page of a word, which is ``word``, they mean the same, and the first topic of ``trail`` is the one whose words
-    are marked around it.
+    as one, ``drawn`` the form of the picture, ``interval`` what intervals contain, and ``zoomed`` whether it shows only
+    a range of dates that was selected.  ``group`` is compared with ``against`` ("" = each group, and all others);
+    ``effects`` is the order of the table.  On the page of a word, which is ``word``, they mean the same, and the first
+    topic of ``trail`` is the one whose words are marked around it.
 
     On the map of documents, ``colour`` is the column by which they are coloured ("" = by topic); ``layer`` and
     ``topic`` choose the topic whose documents stand out.
@@ -154,6 +155,7 @@ class View(param.Parameterized):
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
     drawn: Any = param.Selector(default="lines", objects=["lines", "areas", "stream"])
+    interval: Any = param.Selector(default="documents", objects=list(INTERVALS))
     zoomed: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     group = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     against = param.String(default="", regex=r"(?s)\A.{0,200}\Z")

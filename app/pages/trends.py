@@ -9,6 +9,8 @@ from panel.viewable import Viewable
 
 from app.analysis.filters import FilterError, FilterSources, split_ranges, write_date_range
 from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from app.analysis.inference import find_snapshot
+from app.analysis.topic_samples import TopicSamples, add_samples, sample_topics
 from app.analysis.trends import (
     MOST_TOPICS,
     TimeFigure,
@@ -31,7 +33,7 @@ from app.views.trends.column_dialog import ColumnEntry
 from app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
 from app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
 from engine.contract import Array
-from store import columns, corpora
+from store import columns, corpora, runs
 from store.column_rows import KINDS, LABEL, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.errors import StoreError
@@ -44,7 +46,7 @@ NO_DOCUMENTS = "No document meets all filters."
 _WAITING = "Measuring the shares of topics …"
 _FIELDS = (
     "trends", "run", "snapshot", "where", "trend", "trend_layer", "trend_topic", "column", "unit", "moving", "weigh",
-    "drawn", "zoomed", "group", "against", "effects",
+    "drawn", "interval", "zoomed", "group", "against", "effects",
 )  # fmt: skip
 
 
@@ -62,6 +64,7 @@ class TrendRequest(NamedTuple):
     moving: str
     weigh: str
     drawn: str
+    interval: str
     zoomed: str
     group: str
     against: str
@@ -113,7 +116,7 @@ def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: Trend
     column = names.date if trend == "time" else names.group
     return TrendChoices(
         trend, layer, topic, column, names.dates, names.groups, request.unit, request.moving, request.weigh,
-        request.drawn,
+        request.drawn, request.interval,
         zoomed=request.zoomed == "shown",
         effects=EffectChoices(request.effects, request.group, request.against),
         where=request.where,
@@ -128,6 +131,8 @@ def _measure(context: Context, corpus: CorpusRow, page: TrendPage) -> TrendPage:
     """Return the page with what it measures."""
     hierarchy, choices = page.hierarchy, page.choices
     sources = open_sources(context, corpus, hierarchy)
+    if choices.interval == "topics":
+        sources = add_samples(sources, partial(_sample_topics, context, hierarchy))
     selected = read_selection(context, corpus, hierarchy, tuple(choices.where))
     n_selected = corpus.documents if selected is None else int(selected.sum())
     page = page._replace(selected=n_selected)
@@ -150,6 +155,14 @@ def _measure(context: Context, corpus: CorpusRow, page: TrendPage) -> TrendPage:
     if not n_selected and (picked is None or choices.zoomed):
         return page
     return _measure_time(page._replace(picked=picked), sources, selected, shown)
+
+
+def _sample_topics(context: Context, hierarchy: Hierarchy) -> TopicSamples:
+    """Return shares under samples of the topics, which are kept for all sessions."""
+    db, key = context.db, (hierarchy.run, hierarchy.snapshot)
+    return context.feed.samples.fetch(
+        key, lambda: sample_topics(db, runs.get_run(db, hierarchy.run), find_snapshot(db, *key))
+    )
 
 
 def _measure_groups(page: TrendPage, sources: FilterSources, selected: Array | None) -> TrendPage:
@@ -233,7 +246,7 @@ class TrendsPage:
         topic = view.trend_topic[0] if view.trend_topic else ""
         return TrendRequest(
             view.run, view.snapshot, view.where, view.trend, view.trend_layer, topic, view.column, view.unit,
-            view.moving, view.weigh, view.drawn, view.zoomed, view.group, view.against, view.effects,
+            view.moving, view.weigh, view.drawn, view.interval, view.zoomed, view.group, view.against, view.effects,
         )  # fmt: skip
 
     def _draw(self, answer: TrendAnswer, page: TrendPage, busy: bool) -> str:  # noqa: FBT001 - as it is called
@@ -250,9 +263,10 @@ class TrendsPage:
         if self._tables.handle(message) or self._refine.handle(message):
             return
         match message:
-            case {"do": "trend" | "unit" | "moving" | "weigh" | "drawn" | "effects" as field, "value": str(text)} if (
-                text in CHOICES[field]
-            ):
+            case {
+                "do": "trend" | "unit" | "moving" | "weigh" | "drawn" | "interval" | "effects" as field,
+                "value": str(text),
+            } if text in CHOICES[field]:
                 view.param.update(**{field: text})
             case {"do": "trend_layer", "value": str(text)} if text.isascii() and text.isdecimal():
                 view.param.update(trend_layer=int(text[:3]), trend_topic=())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from app.analysis.predictions import ClassError
 from app.analysis.topic_images import draw_atom, has_pictures
-from app.plots.read import Source, choose_topics
+from app.plots.read import Source, choose_layer, choose_topics
 from app.plots.request import COLUMN, FigureError, FigureRequest
 from app.plots.sheet import cut, measure_width
 from app.plots.style import INK, POINTS, SMALL, TEXT, set_options, set_size
@@ -44,11 +44,11 @@ def draw_images(images: NDArray[Any], *, width: float = COLUMN) -> hv.Image:
 
 
 def plot_images(sources: Sequence[Source], request: FigureRequest) -> hv.Image:
-    """Draw topics of a layer as images: the requested ranks, or the most popular topics."""
+    """Draw topics of a layer as images: the requested ones, or the most popular topics."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     if not has_pictures(hierarchy):
         raise FigureError(f"the corpus of run {hierarchy.run} is not one of images; use the figure topics for words")
-    layer = request.layer or 1
+    layer = choose_layer(hierarchy, request, 1)
     nodes = choose_topics(hierarchy, layer, request, _IMAGE_USUAL)
     return draw_images(np.stack([draw_atom(hierarchy, node) for node in nodes]), width=request.width)
 

@@ -72,16 +72,23 @@ def shorten_name(source: Source) -> str:
     return source.row.name or f"run {source.number}, seed {source.row.seed}"
 
 
-def choose_topics(hierarchy: Hierarchy, layer: int, request: FigureRequest, usual: int) -> list[Node]:
-    """Return the topics of the requested ranks, or the most popular ones (``usual`` many unless requested).
+def choose_layer(hierarchy: Hierarchy, request: FigureRequest, usual: int) -> int:
+    """Return the layer of a figure: the requested one, that of the requested topics, or the ``usual`` one.
 
     Raises
     ------
     LookupError
-        When there is no such layer or rank.
+        When there is no such layer or topic, or a topic is of another layer.
     """
-    hierarchy.at_rank(layer, 1)
-    return [hierarchy.at_rank(layer, rank) for rank in request.node] or hierarchy.nodes(layer)[: request.most or usual]
+    own = request.layer or (hierarchy.find_topic(request.topic[0]).layer if request.topic else usual)
+    hierarchy.at_rank(own, 1)
+    hierarchy.find_topics(request.topic, own)
+    return own
+
+
+def choose_topics(hierarchy: Hierarchy, layer: int, request: FigureRequest, usual: int) -> list[Node]:
+    """Return the requested topics, or the most popular ones of a layer (``usual`` many unless requested)."""
+    return hierarchy.find_topics(request.topic) or hierarchy.nodes(layer)[: request.most or usual]
 
 
 def match_sources(one: Source, other: Source, minibatch: int | None = None) -> Comparison:

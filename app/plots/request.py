@@ -23,8 +23,8 @@ class FigureRequest(NamedTuple):
         Width of the figure in inches.
     layer : int, optional
         Number of the layer, from 1 (next to the words) upwards.
-    node : tuple of int
-        Ranks of topics in that layer.
+    topic : tuple of str
+        Identities of topics of one layer, such as ``L3:17``.
     x : {"seconds", "documents", "minibatches"}, optional
         The x-axis of curves.
     minibatch : int, optional
@@ -45,11 +45,13 @@ class FigureRequest(NamedTuple):
         Weight of a document.
     where : tuple of str
         Conditions on documents (`app.analysis.filters`).
+    interval : "documents" or "topics", optional
+        Whether intervals have the differences between documents, or also those between samples of the topics.
     """
 
     width: float = COLUMN
     layer: int | None = None
-    node: tuple[int, ...] = ()
+    topic: tuple[str, ...] = ()
     x: Axis | None = None
     minibatch: int | None = None
     threshold: float | None = None
@@ -60,6 +62,7 @@ class FigureRequest(NamedTuple):
     stacked: bool | None = None
     by: Literal["tokens", "documents"] | None = None
     where: tuple[str, ...] = ()
+    interval: Literal["documents", "topics"] | None = None
 
 
 def read_width(width: str | float) -> float:
@@ -94,17 +97,17 @@ class FigureKind(NamedTuple):
     runs: tuple[int, int]
 
 
-_DOCUMENTS = ("layer", "node", "minibatch", "most", "column", "by", "where")
+_DOCUMENTS = ("layer", "topic", "minibatch", "most", "column", "by", "where", "interval")
 KINDS = {
-    "comparison": FigureKind("topics", ("layer", "node", "minibatch", "most"), (2, 2)),
+    "comparison": FigureKind("topics", ("layer", "topic", "minibatch", "most"), (2, 2)),
     "confusion": FigureKind("images", ("minibatch",), (1, 1)),
     "groups": FigureKind("trends", _DOCUMENTS, (1, 1)),
-    "images": FigureKind("images", ("layer", "node", "minibatch", "most"), (1, 1)),
+    "images": FigureKind("images", ("layer", "topic", "minibatch", "most"), (1, 1)),
     "perplexity": FigureKind("curves", ("x",), (1, 6)),
     "steps": FigureKind("curves", ("x",), (1, 1)),
     "time": FigureKind("trends", (*_DOCUMENTS, "unit", "moving", "stacked"), (1, 1)),
-    "topics": FigureKind("topics", ("layer", "node", "minibatch", "most"), (1, 1)),
-    "tree": FigureKind("tree", ("layer", "node", "minibatch", "threshold", "most"), (1, 1)),
+    "topics": FigureKind("topics", ("layer", "topic", "minibatch", "most"), (1, 1)),
+    "tree": FigureKind("tree", ("layer", "topic", "minibatch", "threshold", "most"), (1, 1)),
 }
 
 

@@ -7,8 +7,8 @@ import holoviews as hv
 import numpy as np
 
 from app.analysis.comparison import Comparison, Pair
-from app.analysis.hierarchy import Hierarchy
-from app.plots.read import Source, choose_topics, match_sources, shorten_name
+from app.analysis.hierarchy import Hierarchy, format_identity
+from app.plots.read import Source, choose_layer, choose_topics, match_sources, shorten_name
 from app.plots.request import COLUMN, FigureRequest
 from app.plots.sheet import FigureSheet, cut, measure_width, wrap
 from app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
@@ -20,16 +20,16 @@ _LEADING, _GAP, _EDGE = 9.0, 5.0, 2.0  # points: distance of lines, gap between 
 
 
 class TopicLine(NamedTuple):
-    """A topic in the figure: rank, share of its layer (0 to 1), the name a user gave it or "", and words."""
+    """A topic in the figure: identity, share of its layer (0 to 1), title, and other words."""
 
-    rank: int
+    identity: str
     share: float
-    name: str
+    title: str
     words: tuple[str, ...]
 
 
 def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Overlay:
-    """Draw topics below each other as ranks, shares and words.
+    """Draw topics below each other as identities, shares, titles and words.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Ove
         Inches.
     """
     sheet = FigureSheet(POINTS * width)
-    ranks_width = max(measure_width(str(topic.rank), bold=True) for topic in topics)
+    names_width = max(measure_width(topic.identity, bold=True) for topic in topics)
     shares_width = max(measure_width(format_percent(topic.share)) for topic in topics)
-    start = _EDGE + ranks_width + shares_width + 12
+    start = _EDGE + names_width + shares_width + 12
     y = _EDGE
     for place, topic in enumerate(topics):
         if place:
@@ -48,28 +48,28 @@ def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Ove
             y += _GAP / 2
         lines = wrap(topic.words, sheet.width - start - _EDGE)[:_LINES]
         middle = y + _LEADING / 2
-        sheet.text(_EDGE + ranks_width, middle, str(topic.rank), bold=True, align="right")
+        sheet.text(_EDGE + names_width, middle, topic.identity, bold=True, align="right")
         sheet.text(
-            _EDGE + ranks_width + 6 + shares_width, middle, format_percent(topic.share), colour=MUTED, align="right"
+            _EDGE + names_width + 6 + shares_width, middle, format_percent(topic.share), colour=MUTED, align="right"
         )
-        for text in ([topic.name] if topic.name else []) + lines:
-            sheet.text(start, y + _LEADING / 2, text, bold=text == topic.name)
+        for number, text in enumerate([cut(topic.title, sheet.width - start - _EDGE, bold=True), *lines]):
+            sheet.text(start, y + _LEADING / 2, text, bold=number == 0)
             y += _LEADING
         y += _GAP / 2
     return sheet.element(y + _EDGE)
 
 
 def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw topics of a layer: the requested ranks, or the most popular topics."""
+    """Draw topics of a layer: the requested ones, or the most popular topics."""
     hierarchy = sources[0].hierarchy(request.minibatch)
-    layer = request.layer or 1
+    layer = choose_layer(hierarchy, request, 1)
     nodes = choose_topics(hierarchy, layer, request, _USUAL)
     lines = [
         TopicLine(
-            hierarchy.rank(node),
+            format_identity(node),
             hierarchy.share(node),
-            hierarchy.name(node),
-            tuple(word.text for word in hierarchy.top_words(node, _WORDS)),
+            hierarchy.title(node),
+            tuple(hierarchy.other_words(node, _WORDS)),
         )
         for node in nodes
     ]
@@ -85,9 +85,9 @@ _ALIKE = 0.5  # pairs with at least this score are drawn in the colour of simila
 
 
 class TopicEntry(NamedTuple):
-    """A topic on one side: its rank in the layer, and words."""
+    """A topic on one side: its identity, and the words of its title before others."""
 
-    rank: int
+    identity: str
     words: tuple[str, ...]
 
 
@@ -127,19 +127,19 @@ def draw_comparison(
         middles.append(_draw_column(sheet, entries, start, column))
         bottom = max(bottom, middles[-1][-1] + _PAIR_LEADING * _PAIR_LINES / 2 if middles[-1] else _HEAD)
     left, right = starts[0] + column + 2, starts[1] - _SCORE
-    sheet.text(starts[1] - 3, _PAIR_EDGE + _PAIR_LEADING / 2, "score", size=SMALL, colour=MUTED, align="right")
+    sheet.text(starts[1] - 3, _PAIR_EDGE + _PAIR_LEADING / 2, "alike", size=SMALL, colour=MUTED, align="right")
     for match in matches:
         ends = (left, middles[0][match.a]), (right, middles[1][match.b])
         is_similar = match.score >= _ALIKE
         sheet.bend(*ends, COLOURS[0] if is_similar else COLOURS[1], 0.5 + 1.5 * match.score)
-        sheet.text(starts[1] - 3, ends[1][1], f"{match.score:.2f}", size=SMALL, colour=MUTED, align="right")
+        sheet.text(starts[1] - 3, ends[1][1], format_percent(match.score, 0), size=SMALL, colour=MUTED, align="right")
     return sheet.element(bottom + _PAIR_EDGE)
 
 
 def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw topics of a layer of the second run (the requested ranks, or the most popular) and their partners."""
+    """Draw topics of a layer of the second run (the requested ones, or the most popular) and their partners."""
     comparison = match_sources(sources[0], sources[1], request.minibatch)
-    layer = request.layer or min(comparison.a.n_layers, comparison.b.n_layers)
+    layer = choose_layer(comparison.b, request, min(comparison.a.n_layers, comparison.b.n_layers))
     comparison.a.at_rank(layer, 1)  # raises an error if there is no such layer
     nodes = choose_topics(comparison.b, layer, request, _PAIR_USUAL)
     pairs = [pair for node in nodes if (pair := comparison.pair("b", node)) is not None]
@@ -157,17 +157,18 @@ def _sort_partners(comparison: Comparison, pairs: Sequence[Pair]) -> list[Node]:
 
 
 def _make_entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
-    return TopicEntry(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node, _PAIR_WORDS)))
+    words = *hierarchy.title(node).split(), *hierarchy.other_words(node, _PAIR_WORDS)
+    return TopicEntry(format_identity(node), words)
 
 
 def _draw_column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:
     """Draw one side; return the vertical centres of its topics, where lines begin or end."""
-    indent = 3 + max((measure_width(str(entry.rank), bold=True) for entry in entries), default=0.0)
+    indent = 3 + max((measure_width(entry.identity, bold=True) for entry in entries), default=0.0)
     middles, y = [], _PAIR_EDGE + _HEAD
     for place, entry in enumerate(entries):
         if place:
             sheet.line(np.array([[start, y - _PAIR_GAP / 2], [start + width, y - _PAIR_GAP / 2]]), RULE, 0.4)
-        sheet.text(start + indent - 3, y + _PAIR_LEADING / 2, str(entry.rank), bold=True, align="right")
+        sheet.text(start + indent - 3, y + _PAIR_LEADING / 2, entry.identity, bold=True, align="right")
         for number, text in enumerate(wrap(entry.words, width - indent)[:_PAIR_LINES]):
             sheet.text(start + indent, y + _PAIR_LEADING * (number + 0.5), text)
         middles.append(y + _PAIR_LEADING * _PAIR_LINES / 2)

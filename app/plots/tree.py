@@ -6,14 +6,14 @@ from typing import NamedTuple
 import holoviews as hv
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.plots.read import Source
 from app.plots.request import COLUMN, FigureError, FigureRequest
 from app.plots.sheet import FigureSheet, measure_width, wrap
 from app.plots.style import MUTED, POINTS, SMALL
 from app.views.palette import LIGHT, find_layer_colour
 from app.views.tree.layout import weigh_links
-from app.views.tree.opening import choose_threshold, list_joined_topics
+from app.views.tree.opening import choose_threshold, list_top_topics
 from app.views.tree.picture import TreeChoice, cut_tree
 from app.views.tree.positions import LayerRow, order_layers, spread_nodes
 from engine.hierarchy.tree import Edge, Node
@@ -27,9 +27,9 @@ _WIDEST_EDGE = 3.5  # points, the width of the heaviest edge
 
 
 class FigureBox(NamedTuple):
-    """The contents of a topic's box: its rank in the layer, and its words, preceded by the name a user gave it."""
+    """The contents of a topic's box: its identity, and its words, preceded by its title."""
 
-    rank: int
+    identity: str
     words: tuple[str, ...]
 
 
@@ -93,35 +93,26 @@ def draw_tree(
 
 
 def plot_tree(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw the tree below the requested topics, or below the most popular topic that has children."""
+    """Draw the tree below the requested topics, or below all topics of a layer, the most popular of each layer."""
     hierarchy = sources[0].hierarchy(request.minibatch)
-    threshold = choose_threshold(request.threshold, hierarchy)
-    layer = request.layer or hierarchy.n_layers
-    hierarchy.at_rank(layer, 1)
-    roots = [hierarchy.at_rank(layer, rank) for rank in request.node] or _choose_root(hierarchy, layer, threshold)
-    part, more = cut_tree(hierarchy, TreeChoice(tuple(roots), threshold, cap=request.most or _USUAL_TOPICS))
+    threshold, cap = choose_threshold(request.threshold, hierarchy), request.most or _USUAL_TOPICS
+    named = hierarchy.find_topics(request.topic, request.layer)
+    roots = named or list_top_topics(hierarchy, request.layer)
+    part, more = cut_tree(hierarchy, TreeChoice(tuple(named or roots[:cap]), threshold, cap=cap))
+    if not named and len(roots) > cap:
+        more = more | {roots[0].layer: len(roots) - cap}
     return draw_tree(
         {node: _make_box(hierarchy, node) for node in part.nodes}, part.edges, more=more, width=request.width
     )
 
 
-def _choose_root(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
-    """Return the most popular topic of a layer that has children, in a list; the most popular one if none has."""
-    if layer == hierarchy.n_layers:
-        return list_joined_topics(hierarchy, threshold)[:1]
-    parents = {edge.above for edge in hierarchy.edges(threshold)}
-    nodes = hierarchy.nodes(layer)
-    return [node for node in nodes if node in parents][:1] or nodes[:1]
-
-
 def _make_box(hierarchy: Hierarchy, node: Node) -> FigureBox:
-    name = (hierarchy.name(node),) if hierarchy.name(node) else ()
-    return FigureBox(hierarchy.rank(node), (*name, *(word.text for word in hierarchy.top_words(node, _MOST_WORDS))))
+    return FigureBox(format_identity(node), (*hierarchy.title(node).split(), *hierarchy.other_words(node, _MOST_WORDS)))
 
 
 def _wrap_words(box: FigureBox, box_width: float) -> list[str]:
-    """Return the lines of a box: the rank, then as many words as fit."""
-    return wrap([str(box.rank), *box.words], box_width - 2 * _PADDING)[:_MOST_LINES]
+    """Return the lines of a box: the identity, then as many words as fit."""
+    return wrap([box.identity, *box.words], box_width - 2 * _PADDING)[:_MOST_LINES]
 
 
 def _place_boxes(
@@ -148,9 +139,9 @@ def _draw_box(
 ) -> None:
     left, top = corner
     sheet.box(left, top, *size, colour, 0.8)
-    rank, _, first = lines[0].partition(" ")
+    identity, _, first = lines[0].partition(" ")
     middle = top + _PADDING + _LEADING / 2
-    sheet.text(left + _PADDING, middle, rank, colour=colour, bold=True)
-    sheet.text(left + _PADDING + measure_width(rank, bold=True) + 2, middle, first)
+    sheet.text(left + _PADDING, middle, identity, colour=colour, bold=True)
+    sheet.text(left + _PADDING + measure_width(identity, bold=True) + 2, middle, first)
     for number, text in enumerate(lines[1:], start=1):
         sheet.text(left + _PADDING, middle + _LEADING * number, text)

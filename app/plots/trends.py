@@ -11,6 +11,7 @@ from app.analysis.filters import FilterError, parse_condition, read_sources, sel
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.shares import LayerUse, find_placed_snapshot
+from app.analysis.topic_samples import IntervalKind, SpreadError, add_samples, sample_topics
 from app.analysis.trends import (
     ColumnError,
     choose_column,
@@ -19,7 +20,7 @@ from app.analysis.trends import (
     measure_by_group,
     measure_over_time,
 )
-from app.plots.read import Source
+from app.plots.read import Source, choose_layer
 from app.plots.request import COLUMN, FigureError, FigureRequest
 from app.plots.sheet import cut, measure_width
 from app.plots.style import COLOURS, INK, MUTED, POINTS, RULE, TEXT, choose_line_style, set_options, set_size
@@ -41,6 +42,7 @@ _HEADROOM = 1.4  # height of the picture in multiples of the largest share, at m
 _ROW, _HEAD, _AXIS = 9.5, 11.5, 26.0  # points: height of a group, of the title of a topic, and of the axis below
 _MOST_ROWS = 30  # groups of all topics together in a figure for which no number of topics was requested
 _MOST_TOPICS = len(COLOURS)
+_BANDS: dict[IntervalKind, str] = {"documents": "documents", "topics": "topics too"}
 _LABELS: dict[Weighting, str] = {"tokens": "share of words", "documents": "mean share of documents"}
 
 
@@ -122,7 +124,7 @@ def draw_time(
 
 
 def plot_time(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw topics of a layer over time: the requested ranks, or the most popular topics."""
+    """Draw topics of a layer over time: the requested ones, or the most popular topics."""
     chosen = _read_documents(sources[0], request, (DATE,))
     nodes = _choose_nodes(chosen, request, _MOST_TOPICS)
     if len(nodes) > _MOST_TOPICS:
@@ -135,15 +137,22 @@ def plot_time(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     except ValueError as error:
         raise FigureError(str(error)) from error
     lines = [
-        TimeLine("", chosen.hierarchy.title(each.node), COLOURS[0], each.mean, each.low, each.high)
+        TimeLine("", chosen.hierarchy.cite(each.node), COLOURS[0], each.mean, each.low, each.high)
         for each in figure.series
     ]
     axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
     borders = figure.borders if request.stacked else None
-    return draw_time(axis, lines, borders, label=chosen.label, width=request.width)
+    bands = "" if request.stacked else f"; 90 %: {_BANDS[request.interval or 'documents']}"
+    return draw_time(axis, lines, borders, label=f"{chosen.label}{bands}", width=request.width)
 
 
-def draw_groups(topics: Sequence[TopicByGroup], *, label: str = _LABELS["tokens"], width: float = COLUMN) -> hv.Overlay:
+def draw_groups(
+    topics: Sequence[TopicByGroup],
+    *,
+    label: str = _LABELS["tokens"],
+    bands: str = _BANDS["documents"],
+    width: float = COLUMN,
+) -> hv.Overlay:
     """Draw shares of topics in groups as points with intervals, below the title of each topic.
 
     A vertical line is drawn at the share of a topic in all documents.
@@ -152,8 +161,8 @@ def draw_groups(topics: Sequence[TopicByGroup], *, label: str = _LABELS["tokens"
     ----------
     topics : sequence of TopicByGroup
         Groups without documents are left out.
-    label : str
-        What the x-axis shows.
+    label, bands : str
+        What the x-axis shows, and what the intervals contain.
     width : float
         Inches.
 
@@ -187,7 +196,7 @@ def draw_groups(topics: Sequence[TopicByGroup], *, label: str = _LABELS["tokens"
         "ylim": (-y, 0),
         "xticks": [(tick, _write_tick(tick, ticks)) for tick in ticks],
         "yticks": [(place, cut(bar.name, names_width)) for place, bar in rows],
-        "xlabel": f"{label}, 90 % intervals",
+        "xlabel": f"{label}, 90 % intervals: {bands}",
         "ylabel": "",
         "show_legend": False,
         "padding": 0,
@@ -214,7 +223,7 @@ def draw_groups(topics: Sequence[TopicByGroup], *, label: str = _LABELS["tokens"
 
 
 def plot_groups(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw topics of a layer by group of documents: the requested ranks, or the most popular topics."""
+    """Draw topics of a layer by group of documents: the requested ones, or the most popular topics."""
     chosen = _read_documents(sources[0], request, (CATEGORY, NUMBER))
     groups = group_documents(chosen.column, chosen.values)
     usual = max(1, min(_MOST_TOPICS, _MOST_ROWS // max(len(groups.names), 1)))
@@ -228,8 +237,9 @@ def plot_groups(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
         numbers = (array[:, place].tolist() for array in (figure.shares.mean, figure.low, figure.high))
         rows = zip(groups.names, groups.conditions, *numbers, figure.shares.documents.tolist(), strict=True)
         bars = [GroupBar(*row) for row in rows]
-        topics.append(TopicByGroup(chosen.hierarchy.title(node), float(figure.everywhere[place]), bars))
-    return draw_groups(topics, label=chosen.label, width=request.width)
+        topics.append(TopicByGroup(chosen.hierarchy.cite(node), float(figure.everywhere[place]), bars))
+    bands = _BANDS[request.interval or "documents"]
+    return draw_groups(topics, label=chosen.label, bands=bands, width=request.width)
 
 
 class _ChosenDocuments(NamedTuple):
@@ -251,8 +261,7 @@ def _read_documents(source: Source, request: FigureRequest, kinds: Sequence[str]
     """Read the shares and the column that a request names; by default the top layer and the first column that fits."""
     placed = find_placed_snapshot(source.db, source.row, request.minibatch)
     hierarchy = read_hierarchy(source.db, source.row, placed)
-    layer = request.layer or hierarchy.n_layers
-    hierarchy.at_rank(layer, 1)  # raises an error if there is no such layer
+    layer = choose_layer(hierarchy, request, hierarchy.n_layers)
     corpus = corpora.get_run_corpus(source.db, source.row)
     sources = read_sources(source.db, source.row, corpus, hierarchy)
     try:
@@ -263,14 +272,19 @@ def _read_documents(source: Source, request: FigureRequest, kinds: Sequence[str]
         raise FigureError(str(error)) from error
     is_newest = placed.minibatch == find_snapshot_at(source.db, source.row, request.minibatch).minibatch
     label = f"{_LABELS[request.by or 'tokens']}{'' if is_newest else f', {hierarchy.moment}'}"
-    use, values = sources.read_use(layer), sources.read_column(column)
+    if request.interval == "topics":
+        sources = add_samples(sources, lambda: sample_topics(source.db, source.row, placed))
+    try:
+        use, values = sources.read_use(layer), sources.read_column(column)
+    except SpreadError as error:
+        raise FigureError(str(error)) from error
     return _ChosenDocuments(hierarchy, label, layer, use, column, values, selected)
 
 
 def _choose_nodes(chosen: _ChosenDocuments, request: FigureRequest, usual: int) -> list[Node]:
-    """Return the topics of the requested ranks, or the most popular ones as on the page Trends."""
-    ranked = [chosen.hierarchy.at_rank(chosen.layer, rank) for rank in request.node]
-    return ranked or choose_topics(chosen.hierarchy, chosen.layer)[: request.most or usual]
+    """Return the requested topics, or the most popular ones as on the page Trends."""
+    named = chosen.hierarchy.find_topics(request.topic)
+    return named or choose_topics(chosen.hierarchy, chosen.layer)[: request.most or usual]
 
 
 def spread_apart(places: Sequence[float], gap: float, highest: float) -> list[float]:

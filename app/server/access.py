@@ -8,6 +8,7 @@ A session belongs to the login that opened it, and the role of that login is loo
 import hashlib
 import hmac
 import ipaddress
+import logging
 import os
 import secrets
 import stat
@@ -24,6 +25,8 @@ from tornado.web import create_signed_value, decode_signed_value
 from app.live.visitor import Role, Visitor
 from app.server.ports import ServeError
 from app.server.proxies import read_address
+
+log = logging.getLogger("topiary.access")
 
 FREE_ATTEMPTS = 5  # wrong passwords from one place before it has to wait
 LONGEST_WAIT = 900.0  # seconds between two attempts at most
@@ -147,6 +150,11 @@ class Logins:
             self._logged_out.add(name)
             self._end(name)
 
+    def end_all(self, role: Role | None = None) -> None:
+        """End all logins of a role, or of both, with their sessions."""
+        for name in [name for name, held in self._open.items() if name != SHARED_LOGIN and role in (None, held)]:
+            self._end(name)
+
     def forget(self, name: str) -> None:
         """End a login that has expired, and all its sessions."""
         self._end(name)
@@ -235,6 +243,46 @@ def read_passwords(
     return Passwords(first, second)
 
 
+class PasswordFiles:
+    """The files that passwords are read from; they may change while the server runs.
+
+    Parameters
+    ----------
+    analyst, viewer, warn
+        As for :func:`read_passwords`.
+    """
+
+    def __init__(self, analyst: str | None, viewer: str | None, warn: Callable[[str], None] = print) -> None:
+        self._read = partial(read_passwords, analyst, viewer, warn=warn)
+        self._paths = [Path(path).expanduser() for path in (analyst, viewer) if path is not None]
+        self._seen = [_identify_content(path) for path in self._paths]
+
+    def read(self) -> Passwords:
+        """Return the passwords; raise ServeError if they are of no use."""
+        return self._read()
+
+    def read_changes(self) -> Passwords | None:
+        """Return the passwords if a file has changed since the last call; None if not, or if they are of no use now."""
+        seen = [_identify_content(path) for path in self._paths]
+        if seen == self._seen:
+            return None
+        self._seen = seen
+        try:
+            return self._read()
+        except ServeError as error:
+            log.warning("%s; until then the password from before is accepted", error)
+            return None
+
+
+def _identify_content(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes with the content of a file; None for pipes, which can be read once, and without a file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_ino, status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else None
+
+
 def check_open_address(address: str, passwords: Passwords, *, insecure: bool) -> None:
     """Refuse an address that other machines can reach, if there is no password.
 
@@ -267,6 +315,8 @@ class Authentication:
     ----------
     passwords : Passwords
         If there is none, every visitor is an analyst.
+    read_changes : () -> Passwords or None
+        Returns the passwords if they have changed since it was last called.
 
     Attributes
     ----------
@@ -276,8 +326,11 @@ class Authentication:
         The open logins.
     """
 
-    def __init__(self, passwords: Passwords = Passwords()) -> None:
+    def __init__(
+        self, passwords: Passwords = Passwords(), read_changes: Callable[[], Passwords | None] = lambda: None
+    ) -> None:
         self._passwords = passwords
+        self._read_changes = read_changes
         self._secret = secrets.token_hex(32)
         self.cookie = f"topiary_login_{secrets.token_hex(4)}"  # servers on other ports of a host share its cookies
         self.attempts = Attempts()
@@ -293,8 +346,24 @@ class Authentication:
         """True if viewers have a password of their own."""
         return bool(self._passwords.viewer)
 
+    def update_passwords(self) -> None:
+        """Accept the new passwords if they have changed, and end the logins of those that are no longer accepted."""
+        changed = self._read_changes()
+        if changed is None:
+            return
+        pairs: dict[Role, tuple[str, str]] = {
+            "analyst": (self._passwords.analyst, changed.analyst),
+            "viewer": (self._passwords.viewer, changed.viewer),
+        }
+        self._passwords = changed
+        for role, (old, new) in pairs.items():
+            if old != new:
+                log.warning("the password of %ss was changed; their logins have ended", role)
+                self.logins.end_all(role)
+
     def log_in(self, typed: str) -> tuple[Role, str] | None:
         """Return the role of a password, and the value of the cookie that proves it; None for a wrong one."""
+        self.update_passwords()
         role = self._passwords.role_of(typed)
         if role is None:
             return None
@@ -303,6 +372,13 @@ class Authentication:
     def log_out(self, cookie: str | None) -> None:
         """End the login that a cookie proves, and the sessions of all its tabs."""
         self.logins.log_out(self._read_login(cookie))
+
+    def log_out_everywhere(self, cookie: str | None) -> None:
+        """End the login that a cookie proves, and if it is that of an analyst, all others too."""
+        is_analyst = self.role_of(cookie) == "analyst"
+        self.log_out(cookie)
+        if is_analyst:
+            self.logins.end_all()
 
     def forget(self, cookie: str) -> None:
         """End the login of a cookie that has expired."""

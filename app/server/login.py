@@ -170,15 +170,19 @@ class LogoutForm(_LoginHandler):
     def get(self) -> None:
         """Show a form that asks for confirmation."""
         _forbid_caching(self)
-        self.finish(draw_logout(LOGOUT))
+        self.finish(draw_logout(LOGOUT, everywhere=self._authentication.role_in(self.request) == "analyst"))
 
     def post(self) -> None:
-        """End the login and redirect to the form."""
+        """End the login, or all logins if an analyst asks for it, and redirect to the form."""
         self.check_origin()
         cookie = self._authentication.find_cookie(self.request)
-        if self._authentication.role_of(cookie) is not None:
-            self.record("logged out", self._authentication.find_visitor(cookie, self.request.remote_ip or ""))
-        self._authentication.log_out(cookie)
+        role = self._authentication.role_of(cookie)
+        everywhere = role == "analyst" and bool(self.get_body_argument("everywhere", ""))
+        if role is not None:
+            visitor = self._authentication.find_visitor(cookie, self.request.remote_ip or "")
+            self.record("logged out everybody" if everywhere else "logged out", visitor)
+        end = self._authentication.log_out_everywhere if everywhere else self._authentication.log_out
+        end(cookie)
         self.redirect(LOGIN, status=303)
 
 

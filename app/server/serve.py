@@ -78,6 +78,7 @@ from store.database import open_database
 IDLE = 20.0  # seconds until a connection without a request, or a request without all its headers, is closed
 SLOW = 30.0  # seconds that the body of a request may take; uploads may take longer
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
+PASSWORDS_CHECKED = 1000  # milliseconds between two looks for changed passwords; each login looks, too
 LARGEST_BODY = 1 << 20  # bytes; uploads may be larger
 
 log = logging.getLogger("topiary.serve")
@@ -111,6 +112,7 @@ def serve(
     on_ready: Callable[[str], None],
     allowed_hosts: Iterable[str] = (),
     passwords: Passwords = Passwords(),  # noqa: B008 - frozen
+    read_changes: Callable[[], Passwords | None] = lambda: None,
     insecure: bool = False,
     largest_upload: int = LARGEST_UPLOAD,
     prefix: str = "",
@@ -136,6 +138,8 @@ def serve(
         Further host names by which browsers may reach it; see :mod:`app.server.hosts`.
     passwords : Passwords
         The passwords of visitors; required if other machines can reach the address.
+    read_changes : () -> Passwords or None
+        Returns the passwords if they have changed since it was last called.
     insecure : bool
         Whether to accept such an address without a password.
     largest_upload : int
@@ -159,7 +163,7 @@ def serve(
     actions = Actions(store_url or db.url, feed, Uploads(largest_upload))
     feed.after_look = actions.do_upkeep
     feed.classes.keep = actions.keep_predictions
-    site = Site(db, feed, actions, dict(first_view or {}), Authentication(passwords))
+    site = Site(db, feed, actions, dict(first_view or {}), Authentication(passwords, read_changes))
     server = _bind_server(site, address, port, reach)
     limit_log()
     _limit_memory()
@@ -239,6 +243,8 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
     application.default_router.rules[:0] = _make_rules(site, reach, application.applications["/"])
     server._http.request_callback = ProxyRouter(application, reach.proxies)  # noqa: SLF001 - likewise
     PeriodicCallback(SessionSocket.shed_load, SHED).start()
+    if site.authentication.guarded:
+        PeriodicCallback(site.authentication.update_passwords, PASSWORDS_CHECKED).start()
     return server
 
 

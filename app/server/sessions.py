@@ -288,8 +288,11 @@ class SessionSocket(WSHandler):
         return sum(self._sizes) + int(getattr(stream, "_read_buffer_size", 0))  # Tornado has no public name for it
 
     def on_close(self) -> None:
-        """Drop an unfinished message."""
+        """Drop an unfinished message, and leave the session, which may have been discarded already."""
         self._forget_message()
+        if self.connection is not None and self.connection._session is None:  # noqa: SLF001 - Bokeh would fail
+            self.application.client_lost(self.connection)
+            self.connection = None
         super().on_close()
         self.receiver = self.handler = None
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.views.text import LONGEST_TITLE, shorten
 from engine.contract import Array, FloatArray, IntArray
 from engine.document_map.areas import Island
 from engine.document_map.layout import DocumentMap
@@ -96,13 +97,12 @@ def list_captions(
     packed : PackedMap
     islands : sequence of Island
     describe : (layer, column) -> (identity, text, hue)
-        What a topic is called: its identity in messages, the words of its captions, and its hue, 0 for grey.
+        What a topic is called: its identity in messages, its title, and its hue, 0 for grey.
     """
     captions = []
     for island in sorted(islands, key=lambda island: (-island.layer, -island.documents)):
-        identity, text, hue = describe(island.layer, island.column)
+        identity, title, hue = describe(island.layer, island.column)
+        names = {"id": identity, "text": shorten(title, LONGEST_TITLE), "title": title}
         ((x, y),) = packed.place(np.array([[island.x, island.y]])).tolist()
-        captions.append(
-            {"id": identity, "text": text, "hue": hue, "layer": island.layer, "x": round(x, 5), "y": round(y, 5)}
-        )
+        captions.append(names | {"hue": hue, "layer": island.layer, "x": round(x, 5), "y": round(y, 5)})
     return captions

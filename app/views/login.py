@@ -14,6 +14,7 @@ main{width:min(380px,100%);background:var(--card);border-radius:14px;padding:28p
 h1{font-size:22px;margin:0 0 6px}
 p{margin:0 0 16px;color:var(--muted)}
 main>:last-child{margin-bottom:0}
+form+p{margin-top:20px}
 a{color:var(--strong);font-weight:600}
 .bad{color:var(--bad)}
 label{display:block;margin-bottom:6px;font-weight:600}
@@ -47,18 +48,25 @@ def draw_login(action: str, sentence: str = "", *, viewers: bool = False) -> str
     )
 
 
-def draw_logout(action: str) -> str:
+def draw_logout(action: str, *, everywhere: bool = False) -> str:
     """Return the page that asks whether to log out, as HTML.
 
     Parameters
     ----------
     action : str
         The address the form is sent to.
+    everywhere : bool
+        Whether the visitor may end all logins.
     """
+    form = f'<form method="post" action="{escape(action)}">'
+    more = (
+        "<p>Or end every login of this server at once, in all browsers, of analysts and of viewers.</p>"
+        f'{form}<button name="everywhere" value="1" type="submit">Log out everywhere</button></form>'
+    )
     return _draw_page(
         "Log out",
         "<p>This ends the login in every tab of this browser.</p>"
-        f'<form method="post" action="{escape(action)}"><button type="submit">Log out</button></form>',
+        f'{form}<button type="submit">Log out</button></form>{more if everywhere else ""}',
     )
 
 

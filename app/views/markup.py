@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from app.views.run_facts import RunFacts, name_model, name_state
-from app.views.text import escape
+from app.views.text import LONGEST_TITLE, escape, shorten
 
 _ICON_PATHS = {
     "pause": "M9 6v12M15 6v12",
@@ -31,6 +31,9 @@ _ICON_PATHS = {
 }
 
 
+_LONGEST_OPTION = 60  # letters
+
+
 def draw_icon(name: str) -> str:
     """Return an icon in the colour of the surrounding text, hidden from screen readers."""
     return (
@@ -53,6 +56,11 @@ def write_element(name: str, content: str, **values: object) -> str:
     return f"<{name}{write_attributes(**values)}>{content}</{name}>"
 
 
+def draw_title(title: str, class_: str | None = None) -> str:
+    """Return the title of a topic, cut at its end if it is long, with the whole on hover."""
+    return write_element("span", escape(shorten(title, LONGEST_TITLE)), class_=class_, title=title)
+
+
 def mark_places(text: str, marks: Iterable[tuple[int, int]]) -> str:
     """Return a text as markup with the stretches between ``marks`` (begin, end) marked; they are in their order."""
     pieces, place = [], 0
@@ -73,9 +81,19 @@ def list_run_entries(runs: Iterable[RunFacts]) -> list[tuple[int, str]]:
 
 
 def draw_options(entries: Iterable[tuple[object, str]], chosen: object = None) -> str:
-    """Return the options of a choice from (value, text) entries; the ``chosen`` value is selected."""
+    """Return the options of a choice from (value, text) entries; the ``chosen`` value is selected.
+
+    Long texts are cut at their end, and whole on hover.
+    """
     return "".join(
-        write_element("option", escape(text), value=value, selected=value == chosen) for value, text in entries
+        write_element(
+            "option",
+            escape(shorten(text, _LONGEST_OPTION)),
+            value=value,
+            selected=value == chosen,
+            title=text if len(text) > _LONGEST_OPTION else None,
+        )
+        for value, text in entries
     )
 
 

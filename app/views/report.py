@@ -7,6 +7,7 @@ from app.analysis.hierarchy import BACKGROUND, INCOHERENT, LIGHT, Hierarchy, for
 from app.analysis.notes import Note, list_remarks, list_tags
 from app.analysis.passages import TopicPassage
 from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.views.compare.recurrence import describe_found
 from app.views.markup import mark_places
 from app.views.notes import sign_note
 from app.views.report_trends import ReportTrends, draw_changes, draw_topic_trends
@@ -185,7 +186,7 @@ def _list_notes(hierarchy: Hierarchy, node: Node) -> list[str]:
     if role := _ROLES.get(hierarchy.role(node)):
         notes.append(role)
     if (found := hierarchy.count_runs(node)) is not None and hierarchy.recurrence is not None:
-        notes.append(f"found in {found} of {hierarchy.recurrence.n_runs} runs with other seeds")
+        notes.append(describe_found(found, hierarchy.recurrence.n_runs))
     if hierarchy.wanders(node):
         notes.append("not one topic: its words change from draw to draw")
     if (twin := hierarchy.twin(node)) is not None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicSeries
+from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicSeries, describe_bands
 from app.views.palette import LIGHT
 from app.views.text import escape, format_percent, shorten
 from app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
@@ -91,7 +91,7 @@ def _draw_largest(hierarchy: Hierarchy, figure: TimeFigure, nodes: Sequence[Node
     )
     are = "document has no date and is" if figure.missing == 1 else "documents have no date and are"
     missing = f" {figure.missing:,} {are} left out." if figure.missing else ""
-    note = f"Shares of all words by {unit}, with 90 % intervals. Grey bars: documents.{missing}"
+    note = f"Shares of all words by {unit}, with {describe_bands(figure.samples)}. Grey bars: documents.{missing}"
     return f'<div class="rp-wide">{picture}</div><p class="rp-note">{note}</p>'
 
 

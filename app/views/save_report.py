@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
 from app.views.markup import write_attributes, write_element
-from app.views.text import escape, shorten
+from app.views.text import escape
 from app.views.tree.picture import TreeChoice, cut_tree, list_below
 from engine.hierarchy.tree import Node
 
@@ -41,7 +41,7 @@ def list_report_scopes(hierarchy: Hierarchy, choice: TreeChoice, selected: Node 
     if hierarchy.n_layers > 1:
         scopes["tree"] = ReportScope("Those of the tree on screen", cut_tree(hierarchy, choice)[0].nodes)
     if selected is not None:
-        title = f"“{shorten(hierarchy.title(selected), 40)}”"
+        title = f"“{hierarchy.title(selected)}”"
         text = f"{title} and those below it" if selected.layer > 1 else title
         scopes["open"] = ReportScope(text, list_below(hierarchy, choice, selected))
     marked = tuple(hierarchy.list_marked())

@@ -6,7 +6,8 @@ from app.views.text import escape
 
 SAVED_TABLES = {
     "topics": "Topics: words, shares, certainty, relatives",
-    "documents": "Documents and their shares of the topics of a layer",
+    "documents": "Documents, their columns and their shares of the topics of a layer",
+    "theta": "Documents and their activations (theta) of all topics of a layer",
     "time": "Topics over time, with intervals",
     "groups": "Topics by group, with intervals",
     "contexts": "Every place where a search finds something",

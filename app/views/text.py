@@ -10,6 +10,9 @@ from typing import Protocol
 # Characters that XML 1.0 forbids even when escaped; a single one makes a whole SVG or GraphML file unreadable.
 _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+_JOINER = "\u200d"  # makes one sign of the emoji around it
+_JOINED = re.compile(f"{_JOINER}.")
+
 _BREAK = re.compile(r"(?:<br\s*/?>\s*)+", re.IGNORECASE)
 
 # Advance widths in thousandths of an em, from space to tilde: the wider of Inter (on the page) and Helvetica
@@ -39,9 +42,31 @@ def break_lines(text: str) -> str:
     return _BREAK.sub("\n", text)
 
 
+LONGEST_TITLE = 44  # letters of the title of a topic in lists, boxes and choices; longer ones are whole on hover
+
+
 def shorten(text: str, most: int) -> str:
     """Cut a text longer than ``most`` characters and end it with an ellipsis."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    return text if len(text) <= most else _cut(text, most - 1)
+
+
+def shorten_words(text: str, longest: int) -> str:
+    """Cut a text at its first word longer than ``longest`` characters, within the word, and end it with an ellipsis."""
+    for word in re.finditer(r"\S+", text):
+        if len(word[0].rstrip(",")) > longest:
+            return _cut(text, word.start() + longest - 1)
+    return text
+
+
+def _cut(text: str, place: int) -> str:
+    """Return the beginning of a text with an ellipsis; accents and joined emoji stay with what they belong to."""
+    while 0 < place < len(text) and (_belongs_to_last(text[place]) or text[place - 1] == _JOINER):
+        place -= 1
+    return text[:place].rstrip(" ,") + "…"
+
+
+def _belongs_to_last(letter: str) -> bool:
+    return letter == _JOINER or unicodedata.category(letter).startswith("M") or "\U0001f3fb" <= letter <= "\U0001f3ff"
 
 
 def end_sentence(text: str) -> str:
@@ -59,7 +84,7 @@ BOLD = 1.12  # width of bold letters, relative to the widths above
 @lru_cache(maxsize=65536)
 def measure_text(text: str) -> float:
     """Return the width of a line of text in ems."""
-    return sum(_measure_letter(letter) for letter in text)
+    return sum(_measure_letter(letter) for letter in _JOINED.sub("", text))
 
 
 def wrap_words(words: Sequence[str], width: float) -> list[str]:
@@ -71,6 +96,36 @@ def wrap_words(words: Sequence[str], width: float) -> list[str]:
         else:
             lines.append(word)
     return lines
+
+
+def fit_lines(text: str, width: float, n_lines: int) -> list[str]:
+    """Break a text into at most ``n_lines`` lines of ``width`` ems; what has no room is cut at its end.
+
+    Joined by blanks, the lines are the text or its beginning with an ellipsis: no word within it is left out.
+
+    >>> fit_lines("Takeovers & mining", 6, 2), fit_lines("Takeovers & mining", 6, 1)
+    (['Takeovers', '& mining'], ['Takeovers…'])
+    """
+    lines: list[str] = []
+    for word in text.split():
+        joined = f"{lines[-1]} {word}" if lines else word
+        if lines and measure_text(joined) <= width:
+            lines[-1] = joined
+        elif len(lines) < n_lines and measure_text(word) <= width:
+            lines.append(word)
+        else:
+            return _end_lines(lines, word, width, n_lines)
+    return lines
+
+
+def _end_lines(lines: list[str], word: str, width: float, n_lines: int) -> list[str]:
+    """Return lines that end with the beginning of a word that has no room, on a line of its own if there is one."""
+    start = ""
+    if lines and len(lines) == n_lines:
+        *lines, start = lines
+    rest = f"{start} {word}" if start else word
+    cuts = (_cut(rest, length) for length in range(len(rest), 0, -1)) if len(lines) < n_lines else ()
+    return [*lines, *[cut for cut in cuts if len(cut) > 1 and measure_text(cut) <= width][:1]]
 
 
 def format_percent(share: float, digits: int | None = None) -> str:
@@ -102,7 +157,7 @@ def _measure_letter(letter: str) -> float:
     width = _WIDTHS.get(letter)
     if width is not None:
         return width
-    if unicodedata.combining(letter):
+    if unicodedata.category(letter) in ("Mn", "Me") or "\U0001f3fb" <= letter <= "\U0001f3ff":
         return 0.0
     return 1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.62
 

@@ -152,12 +152,14 @@ def draw_demo_progress(progress: GalleryProgress | None) -> str:
 
 
 def _draw_session(role: str) -> str:
-    """Return the log-out button, labelled with the visitor's role; empty without passwords."""
+    """Return the log-out button, labelled with the visitor's role, and analysts' way to log out everywhere."""
     if not role:
         return ""
     hint = "You can look at everything and change nothing" if role == "viewer" else "You may change everything"
     button = write_element("button", f"Log out ({role})", type="submit", class_="tp-left tp-out", title=hint)
-    return write_element("form", button, method="post", action="logout")
+    hint = "End the logins of all browsers, of analysts and of viewers"
+    more = write_element("a", "everywhere", href="logout", class_="tp-left tp-out", title=hint)
+    return write_element("form", button + (more if role == "analyst" else ""), method="post", action="logout")
 
 
 _RETRY_NOTE = ". It is read again by itself; if this stays, see whether the file or the database is still there."

@@ -10,7 +10,7 @@ from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.word_trends import WordGroups, WordPeriods
 from app.views.explore.word_card import draw_word_topics
 from app.views.filters import draw_conditions, draw_filter_form
-from app.views.markup import mark_places, write_attributes, write_element
+from app.views.markup import draw_title, mark_places, write_attributes, write_element
 from app.views.palette import LIVE
 from app.views.text import escape, format_percent, shorten
 from app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
@@ -244,7 +244,7 @@ def _draw_contexts(page: WordPageContents) -> str:
     lead = ""
     if node is not None:
         title = write_element(
-            "button", escape(shorten(hierarchy.title(node), 44)), type="button", class_="ex-soft", data_do="explore",
+            "button", draw_title(hierarchy.title(node)), type="button", class_="ex-soft", data_do="explore",
             data_id=format_identity(node), title="Show this topic in Explore",
         )  # fmt: skip
         lead = f"<span>Marked: words of topic</span>{title}"

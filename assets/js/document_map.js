@@ -291,7 +291,7 @@ export function render({model, view}) {
 
   const write = () => {
     labels = model.captions.map(caption => {
-      const button = make("button", `dm-caption dm-layer-${Math.min(caption.layer, 3)}`, {type: "button", textContent: caption.text, onclick: () => model.send_msg({do: "select", id: caption.id})})
+      const button = make("button", `dm-caption dm-layer-${Math.min(caption.layer, 3)}`, {type: "button", textContent: caption.text, title: caption.title, onclick: () => model.send_msg({do: "select", id: caption.id})})
       button.style.setProperty("--dm-hue", caption.hue > 0 ? `var(--tp-hue-${caption.hue})` : "var(--tp-ink)")
       return {...caption, button, shown: false}
     })

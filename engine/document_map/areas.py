@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from engine.contract import Array, FloatArray, IntArray
 from engine.document_map.features import NONE
@@ -87,8 +87,8 @@ def _find_areas(positions: FloatArray, cells: NDArray[np.intp], n_cells: int) ->
     """Return number of documents, x and y of every area in which documents of one topic lie."""
     counts = np.zeros((n_cells, n_cells))
     np.add.at(counts, (cells[:, 0], cells[:, 1]), 1.0)
-    density = ndimage.convolve(counts, _NEARBY, mode="constant")
-    numbers, n_areas = ndimage.label(density > 0, structure=_NEARBY)
+    density = scipy.ndimage.convolve(counts, _NEARBY, mode="constant")
+    numbers, n_areas = scipy.ndimage.label(density > 0, structure=_NEARBY)
     areas: Array = numbers[cells[:, 0], cells[:, 1]]
     sizes = np.bincount(areas, minlength=n_areas + 1)
     least = min(LEAST_SHARE * len(positions), int(sizes.max()))

@@ -25,8 +25,8 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from engine.contract import Array, FloatArray, Topics
 from engine.hierarchy import effects
@@ -263,7 +263,7 @@ def _assign_pairs(cost: Costs, decided: list[TopicPair], earlier: list[TopicPair
     places = tuple(np.array([(each.first, each.second) for each in earlier], dtype=np.intp).reshape(-1, 2).T)
     adjusted[places] -= KNOWN_BONUS * (cost[places] < threshold)
     savings = np.minimum(adjusted[np.ix_(rows, columns)] - threshold, 0.0)
-    first, second = linear_sum_assignment(savings)
+    first, second = scipy.optimize.linear_sum_assignment(savings)
     useful = savings[first, second] < 0
     return fixed | dict(zip(rows[first[useful]].tolist(), columns[second[useful]].tolist(), strict=True))
 

@@ -8,7 +8,7 @@ A word is *raised* if its rate increases, *lowered* if it decreases.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from engine.contract import BINARY, LINEAR, SIGMOID, Array, FloatArray, Link, Topics
 from engine.hierarchy import topics as simplex
@@ -142,7 +142,7 @@ def _compute_means(link: Link, weights: Array, above: FloatArray) -> FloatArray:
     sums = weights @ above + link.bias[:, None]
     if link.response == LINEAR:
         return np.asarray(sums)
-    return np.asarray(expit(sums) if link.response == SIGMOID else np.logaddexp(0.0, sums))
+    return np.asarray(scipy.special.expit(sums) if link.response == SIGMOID else np.logaddexp(0.0, sums))
 
 
 def _normalise_columns(table: Array) -> Array:

@@ -12,6 +12,9 @@ best for each other, however unlike they are, so a pair alone does not mean that
   about 0.6 in layer 2 and 0.8 in layer 3.
 
 An edge is found in a run if both of its topics are, and the edge between their partners is above the threshold too.
+
+Agreement is adjusted for chance, ``(a - b) / (1 - b)`` with b the same share if topics had partners at random: without
+this, one giant topic that every run has, or parents that all children share evenly, would pass for agreement.
 """
 
 from collections.abc import Sequence
@@ -26,6 +29,7 @@ from engine.hierarchy.align import NONE, Alignment, align_hierarchies
 
 LEAST_COSINE = 0.5
 CHANCE = 0.95  # quantile of the cosines of pairs that are no partners
+MOST = 0.8  # share of the other runs that must have found something before most of them are said to have
 _LEAST_NORM = 1e-12
 
 
@@ -90,6 +94,10 @@ class Recurrence(NamedTuple):
         Words of every topic by layer and column, those of most runs first, then by probability.
     shares : tuple of (K_l,) float arrays
         Shares of the topics of the reference in their layer.
+    agreements : tuple of (n - 1,) float arrays
+        Share of each layer that lies in topics found in each other run, adjusted for chance.
+    edge_agreements : tuple of (n - 1,) float arrays
+        For l = 2 ... L, the overlap of parents in each other run (:func:`measure_parent_overlap`).
     """
 
     n_runs: int
@@ -99,6 +107,8 @@ class Recurrence(NamedTuple):
     edges: tuple[NDArray[np.float32], ...]
     consensus: tuple[tuple[tuple[ConsensusWord, ...], ...], ...]
     shares: tuple[FloatArray, ...]
+    agreements: tuple[FloatArray, ...]
+    edge_agreements: tuple[FloatArray, ...]
 
     def count_runs(self, layer: int) -> IntArray:
         """Return the number (K_l,) of runs in which each topic of a layer is found, 1 to n."""
@@ -115,22 +125,20 @@ class Recurrence(NamedTuple):
         return np.asarray(above.sum(axis=0) * above[0])
 
     def measure_agreement(self, layer: int) -> float:
-        """Return the share of a layer of the reference that lies in topics found in another run, the mean over runs.
+        """Return the share of a layer in topics found in another run, adjusted for chance; nan without another run.
 
-        0: no topic comes back in any other run; 1: every topic does in all; nan without another run.
+        0: as many topics come back as with partners at random; 1: every topic comes back in all runs.
         """
-        if self.n_runs < 2:
-            return float("nan")
-        shares = self.shares[layer - 1]
-        return float(((self.count_runs(layer) - 1) * shares).sum() / (shares.sum() * (self.n_runs - 1)))
+        return float(self.agreements[layer - 1].mean()) if self.n_runs > 1 else float("nan")
 
-    def measure_edge_agreement(self, layer: int, threshold: float) -> float:
-        """Return the share of the edges below a layer that another run has too, the mean over runs; nan without any."""
-        counts = self.count_edge_runs(layer, threshold)
-        n_edges = int((counts > 0).sum())
-        if self.n_runs < 2 or not n_edges:
-            return float("nan")
-        return float((counts[counts > 0] - 1).sum() / (n_edges * (self.n_runs - 1)))
+    def measure_edge_agreement(self, layer: int) -> float:
+        """Return the overlap of parents in a layer >= 2, the mean over the other runs; nan without any."""
+        return float(self.edge_agreements[layer - 2].mean()) if self.n_runs > 1 else float("nan")
+
+
+def count_most(others: int) -> int:
+    """Return how many of so many runs with other seeds must find something that most of them find: 4 of 4, 8 of 9."""
+    return max(1, -(-round(100 * MOST) * others // 100))
 
 
 def measure_recurrence(
@@ -153,26 +161,95 @@ def measure_recurrence(
     """
     if alignments is None:
         alignments = [_align_pair(reference, other) for other in others]
-    partners, cosines, levels = [], [], []
+    partners, cosines, levels, chances = [], [], [], []
     for layer in range(1, reference.n_layers + 1):
         found = [_find_partners(reference, *pair, layer) for pair in zip(others, alignments, strict=True)]
         width = reference.words[layer - 1].shape[1]
         partners.append(np.array([each.partners for each in found], dtype=np.int64).reshape(-1, width))
         cosines.append(np.array([each.cosines for each in found], dtype=np.float64).reshape(-1, width))
         levels.append(np.array([each.level for each in found], dtype=np.float64))
+        chances.append(np.array([each.chances for each in found], dtype=np.float64).reshape(-1, width))
     edges = tuple(_relate_edges(reference, others, partners, layer) for layer in range(2, reference.n_layers + 1))
     popularity = effects.compute_popularity(reference.topics)
     consensus = tuple(_list_consensus(reference, others, each, layer) for layer, each in enumerate(partners, start=1))
     shares = tuple(topics.compute_shares(weights) for weights in popularity)
-    return Recurrence(1 + len(others), tuple(partners), tuple(cosines), tuple(levels), edges, consensus, shares)
+    agreements = tuple(
+        np.array([_adjust(share[row != NONE].sum(), share @ chance) for row, chance in zip(rows, by_run, strict=True)])
+        for share, rows, by_run in zip(shares, partners, chances, strict=True)
+    )
+    overlaps = tuple(_compare_parents(reference, others, partners, layer) for layer in range(2, len(partners) + 1))
+    return Recurrence(
+        1 + len(others), tuple(partners), tuple(cosines), tuple(levels), edges, consensus, shares, agreements, overlaps
+    )
+
+
+def share_parents(phi: Array, popularity: Array) -> FloatArray:
+    """Return for every topic (row) below a layer the share of its weight that each parent of the layer has.
+
+    Parameters
+    ----------
+    phi : (K_{l-1}, K_l) array
+        Weights of the edges, which may be negative.
+    popularity : (K_l,) array
+    """
+    weights = np.abs(np.asarray(phi, dtype=np.float64)) * popularity
+    return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny))
+
+
+def measure_parent_overlap(parents: FloatArray, others: FloatArray, partners: IntArray, above: IntArray) -> float:
+    """Return the overlap of topics' parents with those of their partners, the mean over topics, adjusted for chance.
+
+    Parameters
+    ----------
+    parents, others : (K_{l-1}, K_l) arrays
+        Of two hierarchies, from :func:`share_parents`.
+    partners, above : (K_{l-1},) and (K_l,) int arrays
+        The partner in ``others`` of each topic, and of each parent; `NONE` without one.
+
+    Returns
+    -------
+    float
+        ``(a - b) / (1 - b)``: a is the overlap with the partner, b the mean with every other's in its place.
+    """
+    matched = np.zeros_like(parents)
+    rows, columns = np.flatnonzero(partners != NONE), np.flatnonzero(above != NONE)
+    matched[np.ix_(rows, columns)] = others[np.ix_(partners[rows], above[columns])]
+    raw = np.minimum(parents, matched).sum(axis=1).mean()
+    chance = np.mean([np.minimum(row, matched).sum(axis=1).mean() for row in parents])
+    return _adjust(float(raw), float(chance))
+
+
+def _adjust(agreement: float, chance: float) -> float:
+    """Return an agreement adjusted for chance; if chance alone agrees, whether the agreement is as good."""
+    if chance >= 1.0 - _LEAST_NORM:
+        return float(agreement >= chance - _LEAST_NORM)
+    return float((agreement - chance) / (1.0 - chance))
+
+
+def _compare_parents(
+    reference: SeedTopics, others: Sequence[SeedTopics], partners: Sequence[IntArray], layer: int
+) -> FloatArray:
+    """Return ``edge_agreements`` of :class:`Recurrence` for one layer."""
+    own, *rest = (
+        share_parents(run.topics.phi[layer - 1], effects.compute_popularity(run.topics)[layer - 1])
+        if layer <= run.n_layers
+        else np.zeros((0, 0))
+        for run in (reference, *others)
+    )
+    triples = zip(rest, partners[layer - 2], partners[layer - 1], strict=True)
+    return np.array([measure_parent_overlap(own, *triple) for triple in triples])
 
 
 class _FoundTopics(NamedTuple):
-    """The partners (K_l,) of the topics of a layer in one run, their cosines, and the least cosine that counts."""
+    """The partners (K_l,) of the topics of a layer in one run, their cosines, and the least cosine that counts.
+
+    ``chances`` (K_l,) is the share of the other run's topics that are as like each topic as this cosine.
+    """
 
     partners: IntArray
     cosines: FloatArray
     level: float
+    chances: FloatArray
 
 
 def _align_pair(reference: SeedTopics, other: SeedTopics) -> Alignment:
@@ -185,7 +262,7 @@ def _find_partners(reference: SeedTopics, other: SeedTopics, alignment: Alignmen
     found, similarities = np.full(width, NONE, dtype=np.int64), np.zeros(width)
     pairs = [match for match in alignment.matches if match.layer == layer and match.paired]
     if not pairs:
-        return _FoundTopics(found, similarities, LEAST_COSINE)
+        return _FoundTopics(found, similarities, LEAST_COSINE, np.zeros(width))
     table = _compute_cosines(reference.words[layer - 1], other.words[layer - 1])
     rows, columns = np.array([(match.first, match.second) for match in pairs], dtype=np.intp).T
     decided = np.array([match.fixed for match in pairs])
@@ -193,7 +270,7 @@ def _find_partners(reference: SeedTopics, other: SeedTopics, alignment: Alignmen
     level = max(LEAST_COSINE, _estimate_chance(table, rows, columns))
     is_found = (similarities[rows] >= level) | decided
     found[rows[is_found]] = columns[is_found]
-    return _FoundTopics(found, similarities, level)
+    return _FoundTopics(found, similarities, level, np.asarray((table >= level).mean(axis=1)))
 
 
 def _compute_cosines(first: Array, second: Array) -> FloatArray:

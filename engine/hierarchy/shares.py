@@ -33,9 +33,9 @@ class SparseShares(NamedTuple):
     topics : (entries,) int32
         Columns of the topics, ascending in each document.
     units : (entries,) uint16
-        Shares of at least ``LEAST``, rounded down.
+        Shares of at least ``LEAST``, rounded to the nearest unit.
     rest : (documents,) uint16
-        What is missing to 1: all other shares and what was lost by rounding; 0 for a document without tokens.
+        What is missing to 1: all other shares and what rounding changed; 0 for a document without tokens.
     """
 
     starts: Array
@@ -79,11 +79,17 @@ def compute_shares(topics: Topics, local: Local, batch: Batch) -> tuple[FloatArr
 def cut_shares(shares: FloatArray) -> SparseShares:
     """Return the larger ones of the shares (documents, K) of a layer, and the rest of each document as one number."""
     rows, columns = np.nonzero(shares >= LEAST)
-    units = np.floor(shares[rows, columns] * UNITS).astype(np.uint16)
+    units = np.rint(shares[rows, columns] * UNITS).astype(np.int64)
     starts = np.searchsorted(rows, np.arange(len(shares) + 1))
-    kept = np.bincount(rows, weights=units, minlength=len(shares))
-    rest = np.where(shares.any(axis=1), UNITS - kept, 0.0)
-    return SparseShares(starts.astype(np.int64), columns.astype(np.int32), units, rest.astype(np.uint16))
+    kept = np.bincount(rows, weights=units, minlength=len(shares)).astype(np.int64)
+    if len(full := np.flatnonzero(kept > UNITS)):  # by rounding up; the largest share gives back some units
+        heaviest = np.lexsort((units, rows))[starts[full + 1] - 1]
+        units[heaviest] -= kept[full] - UNITS
+        kept[full] = UNITS
+    rest = np.where(shares.any(axis=1), UNITS - kept, 0)
+    return SparseShares(
+        starts.astype(np.int64), columns.astype(np.int32), units.astype(np.uint16), rest.astype(np.uint16)
+    )
 
 
 def measure_distances(one: SparseShares, others: SparseShares) -> FloatArray:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -103,6 +103,11 @@ def choose_titles(
         before = earlier[layer] if layer < len(earlier) else np.full((len(words), 1), -1)
         titles.append(_title_layer(candidates, order_topics(shares[layer]), before, vocabulary))
     return titles[::-1]
+
+
+def join_words(words: Iterable[str]) -> str:
+    """Return the title that words make: ``shares, offer, corp``; with commas, so that nobody reads a phrase."""
+    return ", ".join(words)
 
 
 def are_forms(first: str, second: str) -> bool:

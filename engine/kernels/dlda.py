@@ -115,6 +115,13 @@ class _DldaSetup(NamedTuple):
         """Return True if the next step of this state reads every training document."""
         return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
 
+    def starts_plain(self, state: State) -> bool:
+        """Return True if documents begin with theta = 1/K instead of a burn-in, which would copy a first guess of r.
+
+        Topics that are learnt already, by mini-batches or in the snapshot of another run, are worth a burn-in.
+        """
+        return self.sweeps_after == 0 and int(state.t) == 0
+
     def plan_sweeps(self, state: State) -> SweepPlan:
         """Return the sweeps of documents that start without local variables, such as those of a mini-batch."""
         n_layers = len(state.phi)
@@ -142,7 +149,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1, device: Device | Non
         measure="perplexity" if config.link == "poisson" else "log-likelihood",
         init=lambda seed: _init_state(setup, seed),
         prepare=lambda seed, state, docs: (
-            _prepare_state(setup, seed, state, docs) if config.inference == "gibbs" else state
+            _prepare_state(setup, seed, state, docs) if setup.starts_plain(state) else state
         ),
         gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
         move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
@@ -174,10 +181,11 @@ def _place_on_device(setup: _DldaSetup, kernel: Kernel, sweeper: DeviceSweeper) 
     """
     if refusal := setup.config.explain_device_refusal():
         raise SettingError(refusal)
-    is_prepared = setup.config.inference == "gibbs"
     kernel = _move_on_device(setup, kernel, sweeper) if setup.config.moves_on_device else kernel
     return kernel._replace(
-        prepare=lambda seed, state, docs: _prepare_on_device(sweeper, seed, state, docs) if is_prepared else state,
+        prepare=lambda seed, state, docs: (
+            _prepare_on_device(sweeper, seed, state, docs) if setup.starts_plain(state) else state
+        ),
         gather=lambda seed, state, docs, local: _gather_on_device(setup, sweeper, seed, state, docs, local),
         settle=lambda seed, state, docs, local: _settle_on_device(sweeper, seed, state, docs, local),
         infer=lambda seed, state, docs, sweeps=None: _infer_on_device(setup, sweeper, seed, state, docs, sweeps),
@@ -260,7 +268,7 @@ def _restore_state(setup: _DldaSetup, seed: int, arrays: dict[str, Array]) -> St
     phi, r = topics.unpack_topics(arrays)[:2]
     scales = [f"scale.{layer}" for layer in range(len(phi))]
     is_own = all(name in arrays for name in scales)
-    t = int(arrays["t"]) if is_own else 0
+    t = int(arrays["t"]) if is_own else int(setup.sweeps_after == 0)  # 0 would begin as if nothing were learnt
     new = steps.init_variables(config, phi, r)
     if is_own:
         scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales)

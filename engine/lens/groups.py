@@ -16,6 +16,7 @@ where V is the first order of the Poisson bootstrap of b_k, and White's estimate
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from engine.contract import Array, FloatArray, IntArray
 from engine.hierarchy.certainty import LEVEL, Interval
@@ -31,6 +32,7 @@ from engine.lens.intervals import (
 )
 from engine.lens.moments import (
     DocumentShares,
+    SampledShares,
     ShareSums,
     Weighting,
     assign_groups,
@@ -143,6 +145,31 @@ def measure_groups(
     drawn = _draw_few(shares, weights, groups, sums, moving // 2, pool)
     n_selected = len(groups) if selected is None else int(np.count_nonzero(selected))
     return estimate_shares(sums, n_selected - int(np.count_nonzero(groups >= 0)), drawn)
+
+
+def measure_spread(
+    samples: SampledShares,
+    tokens: Array,
+    codes: Array,
+    n_groups: int,
+    *,
+    by: Weighting = "tokens",
+    selected: Array | None = None,
+    moving: int = 1,
+) -> FloatArray:
+    """Return the variance (G, K) of the shares of groups between samples of the topics.
+
+    It is nan for a group of which no document was sampled; parameters are those of :func:`measure_groups`.
+    """
+    chosen = samples.documents[samples.documents < len(codes)]
+    weights = tokens[chosen].astype(np.float64) if by == "tokens" else (tokens[chosen] > 0).astype(np.float64)
+    groups = assign_groups(codes, selected)[chosen]
+    known = np.flatnonzero(groups >= 0)
+    table = sp.csr_array((weights[known], (groups[known], known)), shape=(n_groups, len(chosen)))
+    totals = _add_neighbours(table.sum(axis=1), moving // 2)[:, None]
+    with np.errstate(invalid="ignore"):
+        means = [_add_neighbours(table @ each[: len(chosen)], moving // 2) / totals for each in samples.tables]
+    return np.asarray(np.var(means, axis=0, ddof=1))
 
 
 def _pool_neighbours(sums: ShareSums, half: int) -> ShareSums:

@@ -31,6 +31,11 @@ documents has.  Shares lie between 0 and 1, so n_e >= n' if long documents do no
 ones.  If R and V agree with that but for noise, the upper end is at most the one for n_e = n' with n' - 1 degrees of
 freedom (13 %).
 
+**Topics.**  All of this takes the topics as known.  Under S samples of the topics the share of a group is R_s, with the
+variance B between them, and the *wider* interval is that for V + B', where B' = (1 + 1 / S) B (the method of
+composition: Tanner, "Tools for Statistical Inference", 1996; combined as Rubin combines so few imputations, 1987).  Its
+degrees of freedom are those of Satterthwaite, (V + B')^2 / (V^2 / f + B'^2 / (S - 1)).
+
 **Differences.**  The interval of the difference of two independent shares R and S with intervals (l, u) and (l', u') is
 (Zou and Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008)
 
@@ -46,7 +51,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from engine.contract import Array, FloatArray, IntArray
 from engine.hierarchy.certainty import LEVEL, Interval
@@ -172,6 +177,20 @@ def estimate_shares(sums: ShareSums, missing: int = 0, drawn: FloatArray | None 
     return GroupShares(mean, variance, freedom, rest, sums.documents, effective[:, 0], missing, sums)
 
 
+def add_spread(shares: GroupShares, spread: FloatArray, n_samples: int) -> GroupShares:
+    """Return shares whose variance has that of the topics in it, ``spread`` (G, K) between so many samples.
+
+    Where no document of a group was sampled, the spread is nan, and the largest one of other groups is taken.
+    """
+    largest = np.fmax.reduce(spread, axis=0)
+    between = (1.0 + 1.0 / n_samples) * np.where(np.isnan(spread), largest, spread)
+    variance = shares.variance + between
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = shares.variance**2 / shares.freedom + between**2 / max(n_samples - 1, 1)
+        freedom = np.where(parts > 0.0, variance**2 / parts, shares.freedom)
+    return shares._replace(variance=variance, freedom=np.maximum(freedom, 1.0))
+
+
 def find_share_intervals(
     mean: FloatArray, variance: FloatArray, freedom: FloatArray, effective: FloatArray, tail: float
 ) -> Interval:
@@ -211,7 +230,7 @@ def find_quantiles(freedom: Array, tail: float) -> FloatArray:
 @lru_cache(maxsize=64)
 def _tabulate_quantiles(tail: float) -> FloatArray:
     """Return the quantiles for 1, 2, ... degrees of freedom."""
-    return np.asarray(-special.stdtrit(np.arange(1.0, _MOST_FREEDOM + 1.0), tail))
+    return np.asarray(-scipy.special.stdtrit(np.arange(1.0, _MOST_FREEDOM + 1.0), tail))
 
 
 def find_difference_intervals(

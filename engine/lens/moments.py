@@ -50,6 +50,16 @@ class DocumentShares(NamedTuple):
     n_topics: int
 
 
+class SampledShares(NamedTuple):
+    """The shares of the topics of a layer in some documents, under several samples of the topics themselves.
+
+    ``documents`` (n,) int64 are their numbers, ascending; ``tables`` (S, n, K) float32 the shares under each sample.
+    """
+
+    documents: IntArray
+    tables: Array
+
+
 class ShareSums(NamedTuple):
     """Sums over the documents of each of G groups; those of several groups may be added.
 

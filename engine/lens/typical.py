@@ -21,7 +21,7 @@ which is the paper's 1 / (y_v + alpha_v) + 1 / (y'_v + alpha_v) if tokens are in
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from engine.contract import Array, Counts, FloatArray
 from engine.hierarchy.certainty import LEVEL, Interval
@@ -190,5 +190,5 @@ def _measure_variance(sums: WordSums, prior: FloatArray) -> FloatArray:
 
 def _find_intervals(value: FloatArray, deviation: FloatArray, comparisons: int) -> Interval:
     """Return the normal intervals of log odds ratios for so many comparisons at once."""
-    half = -special.ndtri((1.0 - LEVEL) / 2.0 / comparisons) * deviation
+    half = -scipy.special.ndtri((1.0 - LEVEL) / 2.0 / comparisons) * deviation
     return Interval(value - half, value + half)

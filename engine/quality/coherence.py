@@ -8,7 +8,7 @@ whose windows are ten words.
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from engine.contract import Array, Counts, FloatArray, IntArray
 
@@ -66,7 +66,7 @@ def count_pairs(words: IntArray, counts: Counts, n_words: int, max_documents: in
     inside = columns >= 0
     starts = np.concatenate([[0], np.cumsum(inside)])[sample.starts]
     columns = columns[inside]
-    present = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(n, len(wanted)))
+    present = scipy.sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(n, len(wanted)))
     together = (present.T @ present).toarray().astype(np.float64)
     return WordPairs(wanted, together.diagonal().copy(), together, n)
 

@@ -181,7 +181,7 @@ def open_context(db: Database) -> Context:
 
 def draw_trend(context: Context, kind: str, topic: str, where: tuple[str, ...]) -> str:
     """Return the page Trends as HTML, over time or by group."""
-    about = (kind, 0, topic, "", "automatic", "1", "tokens", "lines", "hidden", "", "", "sure")
+    about = (kind, 0, topic, "", "automatic", "1", "tokens", "lines", "documents", "hidden", "", "", "sure")
     page = read_trends(context, TrendRequest(RUN, context.feed.hierarchy(RUN).snapshot, where, *about)).contents
     assert page is not None
     assert page.over_time or page.by_group, page.note

@@ -21,12 +21,12 @@ def test_from_a_group_of_runs_to_what_comes_back_and_to_a_topic(share_server, ne
     expect(page.get_by_text("Layer 1: agreement")).to_be_visible()
     expect(page).to_have_url(re.compile(r"page=seeds&run=1"))
     topic = page.locator('li[data-key="L1:4"]')
-    expect(topic).to_contain_text("4 of 5")
+    expect(topic).to_contain_text("3 of 4")
     wait_until_quiet(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.evaluate(resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     assert page.evaluate(AXE) == []
     topic.get_by_role("button").click()
-    back = page.get_by_role("button", name="Found in 4 of 5 runs with other seeds")
+    back = page.get_by_role("button", name="Found by 3 of 4 other seeds")
     back.click()
     expect(page.get_by_text("Layer 1: agreement")).to_be_visible()

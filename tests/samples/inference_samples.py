@@ -92,7 +92,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 @pytest.fixture
 def plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every run have the model of this file, and nothing be compiled."""
-    module = SimpleNamespace(Config=Config, State=State, build=build)
+    module = SimpleNamespace(Config=Config, State=State, build=build, CHILD="")
     monkeypatch.setattr(models, "load", lambda name: module)
     monkeypatch.setattr(inference.compile_kernels, "list_missing", lambda request: [])
 
@@ -110,8 +110,13 @@ def arrays() -> dict[str, Any]:
     return made
 
 
-def corpus(db: Database, name: str = "leaflets", **options: Any) -> corpus_rows.CorpusRow:
-    """Documents of five words about one of four subjects, in turn; every fourth belongs to the test part."""
+def corpus(
+    db: Database, name: str = "leaflets", columns: list[dict[str, str]] | None = None, odd: int = -1, **options: Any
+) -> corpus_rows.CorpusRow:
+    """Documents of five words about one of four subjects, in turn; every fourth belongs to the test part.
+
+    Document ``odd`` has the label of the next subject.
+    """
     rng = np.random.default_rng(3)
     each = [np.sort(rng.choice(6, 5, replace=False)) + 6 * (j % 4) for j in range(DOCUMENTS)]
     words = np.concatenate(each).astype(np.int32)
@@ -119,10 +124,10 @@ def corpus(db: Database, name: str = "leaflets", **options: Any) -> corpus_rows.
         first=0,
         counts=StoredCounts(np.arange(0, 5 * DOCUMENTS + 1, 5), words, np.ones(len(words), dtype=np.int32)),
         part=np.array([j % 4 == 3 for j in range(DOCUMENTS)], dtype=np.int8),
-        labels=np.arange(DOCUMENTS, dtype=np.int32) % 4,
+        labels=np.array([(j + (j == odd)) % 4 for j in range(DOCUMENTS)], dtype=np.int32),
         titles=[f"leaflet {j} <i>" for j in range(DOCUMENTS)],
         texts=["The " + " and ".join(WORDS[v] for v in row) + f". {NASTY}" for row in each],
-        columns=[{} for _ in range(DOCUMENTS)],
+        columns=columns or [{} for _ in range(DOCUMENTS)],
     )
     facts = {"meta": {"format": "text", "options": {}}, "label_names": NAMES} | options
     with corpus_writer.write_corpus(db, name, WORDS, **facts) as writer:

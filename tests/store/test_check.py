@@ -66,6 +66,18 @@ def test_every_kind_of_damage_is_found_with_what_it_means(db, run):
     assert "the run is finished and needs none" in {damage.means for damage in check_store(db).damages}
 
 
+def test_where_all_snapshots_are_damaged_none_is_said_to_be_shown_instead(db, run):
+    rows = snapshots.list_snapshots(db, run.number)
+    flip_snapshot(db, rows[0].number)
+    assert [damage.means for damage in check_store(db).damages] == [
+        "it cannot be shown, and a later one can; topiary prune --damaged removes it"
+    ]
+    for row in rows[1:]:
+        flip_snapshot(db, row.number)
+    means = "the run has no other snapshot that is whole; restore the store from a backup"
+    assert [damage.means for damage in check_store(db).damages] == [means] * 3
+
+
 def test_the_snapshot_that_a_fork_begins_with_is_said_to_be_that(db, run):
     fork = new_run(db, run.corpus, fork=snapshots.find_latest(db, run.number).number)
     flip_snapshot(db, snapshots.find_latest(db, fork.number).number)

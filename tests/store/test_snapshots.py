@@ -220,6 +220,23 @@ def test_a_damaged_snapshot_is_refused_and_from_then_on_passed_over(db, caplog):
     assert snapshots.find_sound(db, run) == rows[0]
     assert "mini-batch 20 is damaged" in caplog.text
     assert snapshots.find_sound(db, run, 5) is None
+    assert snapshots.explain_absence(db, run) == ""
+    caplog.clear()
+    flip_snapshot(db, rows[0].number)
+    assert snapshots.find_sound(db, run) is None
+    sentence = f"all 3 snapshots of run {run} are damaged; restore the store from a backup, and check the disk"
+    assert snapshots.explain_absence(db, run) == sentence
+    assert caplog.records == []
+    with pytest.raises(DamagedSnapshot, match="all 3 snapshots"):
+        snapshots.load_snapshot(db, rows[0].number)
+
+
+def test_the_first_of_the_snapshots_if_damaged_is_not_said_to_have_one_before_it(db):
+    run = claimed_run(db).number
+    rows = [snapshots.append_snapshot(db, run, 1, minibatch, 1.0, arrays_at(minibatch)) for minibatch in (10, 20)]
+    flip_snapshot(db, rows[0].number)
+    with pytest.raises(DamagedSnapshot, match="mini-batch 10 is damaged, and there is none before it"):
+        snapshots.load_snapshot(db, rows[0].number)
 
 
 ME = "this program"

@@ -9,7 +9,7 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.predictions import Classified, Doing, Misled
 from app.views.classes.class_figures import draw_heat_table, draw_reliability, list_reliability
-from app.views.markup import draw_options, write_element
+from app.views.markup import draw_options, draw_title, write_element
 from app.views.palette import declare_hue
 from app.views.runs.run_list import NO_FORK
 from app.views.text import describe_origin, escape, format_percent, shorten, write_title
@@ -430,11 +430,9 @@ def _draw_path(hierarchy: Hierarchy, nodes: Sequence[Node]) -> str:
 
 def _draw_path_topic(hierarchy: Hierarchy, node: Node) -> str:
     title = hierarchy.title(node)
-    hint = describe_origin(
-        f"{title}: topic {format_identity(node)}; the number is its rank in its layer by share", hierarchy
-    )
+    hint = describe_origin(f"{title}: topic {format_identity(node)}", hierarchy)
     attributes = f'data-id="{format_identity(node)}" style="{declare_hue(node.layer)}" title="{escape(hint)}"'
-    return f'<button data-do="topic" {attributes}><b>{hierarchy.rank(node)}</b> {escape(shorten(title, 30))}</button>'
+    return f'<button data-do="topic" {attributes}><b>{format_identity(node)}</b> {draw_title(title)}</button>'
 
 
 def _draw_card(title: str, inside: str) -> str:

@@ -6,9 +6,8 @@ from typing import NamedTuple
 from app.analysis.comparison import SIDES, Comparison, Pair, Side
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.seeds import EstimatePair
-from app.views.compare.table import shorten_title
 from app.views.compare.trees import list_shared_classes
-from app.views.markup import write_element
+from app.views.markup import draw_title, write_element
 from app.views.run_facts import format_estimate
 from app.views.text import escape, format_percent, shorten
 from engine.hierarchy.tree import Node
@@ -218,8 +217,7 @@ def _draw_topic(comparison: Comparison, pair: Pair, side: Side) -> str:
     node, hierarchy = pair.on(side), comparison.hierarchy(side)
     if node is None:
         return '<td class="cm-none">no partner</td>'
-    title = escape(shorten_title(hierarchy, node))
     key = format_identity(node)
-    choose = write_element("button", f"<span>{title}</span>", data_do="select", data_side=side, data_id=key,
+    choose = write_element("button", draw_title(hierarchy.title(node)), data_do="select", data_side=side, data_id=key,
                            title=f"{key} of {side.upper()}")  # fmt: skip
     return f"<td>{choose}</td>"

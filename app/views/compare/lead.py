@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.analysis.comparison import Comparison, EdgeChange, Pair
-from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from app.analysis.hierarchy import BACKGROUND, format_identity
 from app.analysis.seeds import EstimatePair
 from app.jobs.plan import STEPS, name_step
 from app.views.compare.labels import LabelAccuracy, describe_cost
 from app.views.markup import write_element
 from app.views.run_facts import RunFacts, name_inference, name_model
 from app.views.runs.new_run_form import describe_setting, format_value
-from app.views.text import escape, format_percent, shorten, write_title
-from engine.hierarchy.tree import Node
+from app.views.text import LONGEST_TITLE, escape, format_percent, shorten, write_title
 
-_TITLE_WORDS = 2  # of a topic in the sentence
+_FIRST_WORDS = 2  # of the titles of two topics, all different if the sentence names them
 _TIP = "A is run {a.run} at {a.moment}, B run {b.run} at {b.moment}; the figures are explained below"
 _LINES_TIP = "Lines of the trees: edges above the threshold in both runs together, wherever they are"
 
@@ -107,7 +106,7 @@ def _find_course(a: RunFacts, b: RunFacts) -> str:
 
 
 def describe_result(facts: LeadFacts) -> str:
-    """Return what came of it: labels predicted correctly, topics found again, and the change of the perplexity."""
+    """Return what came of it: labels predicted correctly, topics with a partner, and the change of the perplexity."""
     learns, (accuracy_a, accuracy_b) = facts.learns_labels, facts.accuracies
     cost = _describe_perplexity(facts)
     if learns == (True, True) and accuracy_a is not None and accuracy_b is not None:
@@ -127,7 +126,8 @@ def describe_result(facts: LeadFacts) -> str:
                  for kind, word in (("pruned", "pruned"), ("new", "added")) if (count := absences[kind])]  # fmt: skip
         return " and ".join(parts) or f"all {n_topics:,} topics stay"
     found = "all" if n_paired == n_topics else f"{n_paired:,} of"
-    return f"{found} {n_topics:,} topics come back{cost}"
+    alike = f", {format_percent(comparison.mean_score, 0)} alike on average" if n_paired else ""
+    return f"{found} {n_topics:,} topics have a partner{alike}{cost}"
 
 
 def _describe_perplexity(facts: LeadFacts) -> str:
@@ -136,7 +136,7 @@ def _describe_perplexity(facts: LeadFacts) -> str:
         return ""
     if facts.run_a.number == facts.run_b.number or facts.run_a.corpus_name != facts.run_b.corpus_name:
         return ""
-    return f", at {describe_cost(facts.estimates)} perplexity"
+    return f", at {describe_cost(facts.estimates)} {facts.estimates.a.name}"
 
 
 def find_largest_change(comparison: Comparison) -> Pair | None:
@@ -164,29 +164,27 @@ def _has_new_title(comparison: Comparison, pair: Pair) -> bool:
         return False
     if BACKGROUND in (a.role(pair.a), b.role(pair.b)):
         return False
-    return not set(a.title_words(pair.a)[:_TITLE_WORDS]) & set(b.title_words(pair.b)[:_TITLE_WORDS])
+    return not set(a.title_words(pair.a)[:_FIRST_WORDS]) & set(b.title_words(pair.b)[:_FIRST_WORDS])
 
 
 def _draw_change(comparison: Comparison, pair: Pair, end: str) -> str:
-    """Return the change of a topic as a button: ``'police lords' became 'labour election'``.
+    """Return the change of a topic as a button: ``'opec' differs most: its partner in B, 'ec', is 31% alike``.
 
-    The punctuation mark ``end`` is part of it, so that no line begins with the mark.
+    Only a topic of the same run is said to be the same one.  The punctuation mark ``end`` is part of it, so that no
+    line begins with the mark.
     """
     a, b = comparison.a, comparison.b
     if pair.a is None or pair.b is None:
         return ""
-    before, now = (f"‘{_write_gist(side, node)}’" for side, node in ((a, pair.a), (b, pair.b)))
-    descends = a.run == b.run or a.family == b.family
-    text = f"{before} became {now}" if descends else f"{before} is {now} in B"
-    tip = f"Topic {a.rank(pair.a)} of A and topic {b.rank(pair.b)} of B, likeness {pair.score:.2f}: show both"
+    before, now = (f"‘{shorten(side.title(node), LONGEST_TITLE)}’" for side, node in ((a, pair.a), (b, pair.b)))
+    alike = f"{format_percent(pair.score, 0)} alike"
+    text = f"{before} differs most: its partner in B, {now}, is {alike}"
+    if a.run == b.run:
+        text = f"{before} changed most: now {now}, {alike}"
+    tip = f"“{a.title(pair.a)}” of A and “{b.title(pair.b)}” of B: show both"
     content = f"<span>{escape(text)}</span>{end}"
     return write_element("button", content, class_="cm-topic", data_do="select", data_side="b",
                          data_id=format_identity(pair.b), title=tip)  # fmt: skip
-
-
-def _write_gist(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the name of a topic, or the first words of its title."""
-    return shorten(hierarchy.name(node) or " ".join(hierarchy.title_words(node)[:_TITLE_WORDS]), 40)
 
 
 def describe_lines(changes: Sequence[EdgeChange]) -> str:

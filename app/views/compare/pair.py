@@ -3,13 +3,13 @@
 from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, get_other_side
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.compare.table import format_margin, format_share_change, shorten_title
-from app.views.markup import draw_options, write_element
+from app.views.compare.table import describe_absence, describe_likeness, format_margin, format_share_change
+from app.views.markup import draw_options, draw_title, write_element
 from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten, write_title
 from engine.hierarchy.tree import Node
 
-_HEAD_TIP = "Layer; how alike the two are, 1 is the same; how much worse the second best partner would be"
+_HEAD_TIP = "Layer; how alike the two are, 100% is the same; how much worse the second best partner would be"
 _SHARE_TIP = "Share of the layer's tokens, in percent"
 _FACT_TIPS = {
     "Rank": "Rank in the layer by share, in A and in B",
@@ -55,14 +55,13 @@ def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool 
 
 
 def _draw_pair_head(comparison: Comparison, pair: Pair) -> str:
-    note = {"": "", "pruned": " · pruned", "new": " · new"}[comparison.find_absence(pair)]
     if pair.paired:
         doubt_note = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
-        hand_note = " · matched by hand" if pair.fixed else ""
-        sentence = f"score {pair.score:.2f} · margin {format_margin(pair)}{hand_note}{doubt_note}"
+        sentence = f"{describe_likeness(comparison, pair)} · margin {format_margin(pair)}{doubt_note}"
     else:
         sentence = (
-            f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not note else ''}{note}"
+            f"of {'A' if pair.b is None else 'B'} · {describe_likeness(comparison, pair)}"
+            f"{' · decided by hand' if pair.fixed and not comparison.find_absence(pair) else ''}"
         )
     return f'<p class="ex-over" title="{_HEAD_TIP}">Layer {pair.layer} · {sentence}</p>'
 
@@ -79,28 +78,17 @@ def _draw_side(comparison: Comparison, pair: Pair, side: Side) -> str:
     node, hierarchy = pair.on(side), comparison.hierarchy(side)
     tag = f'<b class="cm-tag cm-{side}">{side.upper()}</b>'
     if node is None:
-        return (
-            f'<section><h3>{tag}</h3><p class="ex-none">{_explain_absence(comparison, pair, hierarchy)}</p></section>'
-        )
+        return f'<section><h3>{tag}</h3><p class="ex-none">{escape(describe_absence(comparison, pair))}</p></section>'
     head = (
-        f'<h3>{tag} <span title="{format_identity(node)} of run {hierarchy.run}">topic {hierarchy.rank(node)}</span>'
+        f'<h3>{tag} <span title="{format_identity(node)} of run {hierarchy.run}">topic {format_identity(node)}</span>'
         f"<small{write_title(_SHARE_TIP, hierarchy)}>{format_percent(hierarchy.share(node))}</small></h3>"
     )
     named = not has_pictures(hierarchy) or hierarchy.name(node)
-    name = f"<p><strong>{escape(shorten_title(hierarchy, node))}</strong></p>" if named else ""
+    name = f"<p><strong>{escape(hierarchy.title(node))}</strong></p>" if named else ""
     if has_pictures(hierarchy):
-        uri, alt = draw_atom_uri(hierarchy, node), f"picture of topic {hierarchy.rank(node)} of {side.upper()}"
+        uri, alt = draw_atom_uri(hierarchy, node), f"picture of topic {format_identity(node)} of {side.upper()}"
         return f'<section>{head}{name}<img class="ex-picture" src="{uri}" alt="{alt}"></section>'
     return f"<section>{head}{name}{_list_words(comparison, pair, side)}</section>"
-
-
-def _explain_absence(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -> str:
-    other = comparison.a if hierarchy is comparison.b else comparison.b
-    return {
-        "": f"No topic of run {hierarchy.run} is the same.",
-        "pruned": f"Pruned after {other.moment}, before or at {hierarchy.moment}. Next to it are its last known words.",
-        "new": f"Not there yet at {hierarchy.moment}: its layer was added later.",
-    }[comparison.find_absence(pair)]
 
 
 def _list_words(comparison: Comparison, pair: Pair, side: Side) -> str:
@@ -147,11 +135,11 @@ def _list_parents(comparison: Comparison, a: Node, b: Node) -> str:
     if parent_a is None and parent_b is None:
         return ""
     same = parent_a is not None and comparison.partner("a", parent_a) == parent_b
-    return f"{name_b} (the same)" if same else f"{name_a or 'none'} → {name_b or 'none'}"
+    return f"{name_a} → its partner {name_b}" if same else f"{name_a or 'none'} → {name_b or 'none'}"
 
 
 def _name_topic(hierarchy: Hierarchy, node: Node) -> str:
-    return f"{hierarchy.rank(node)} {escape(shorten_title(hierarchy, node))}"
+    return f"{format_identity(node)} {draw_title(hierarchy.title(node))}"
 
 
 def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
@@ -166,7 +154,8 @@ def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
     entries = [("none", "No partner")]
     for rank, topic in enumerate(candidates):
         if rank < _MOST_PARTNERS or topic.node == partner:
-            title = f"{other.rank(topic.node)} · {shorten(shorten_title(other, topic.node), 40)} · {topic.score:.2f}"
+            alike = f"{format_percent(topic.score, 0)} alike"
+            title = f"{format_identity(topic.node)} · {alike} · {other.title(topic.node)}"
             entries.append((format_identity(topic.node), title))
     label = f"Partner in {get_other_side(side).upper()}"
     tip = "Choose which topic this one is; the choice is kept for these two runs and can be undone"

@@ -5,22 +5,31 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.mixing import ACTIVE, ENTROPY, LEAST_DRAWS, LIKELIHOOD, MIXED, TOTAL, MixingFigure
+from app.analysis.mixing import (
+    ACTIVE,
+    APART,
+    ENOUGH_DRAWS,
+    ENTROPY,
+    LEAST_DRAWS,
+    LIKELIHOOD,
+    MIXED,
+    TOTAL,
+    MixingFigure,
+)
 from app.analysis.recurrence import (
     LayerRecurrence,
     SeedGroup,
-    count_most,
     list_consensus,
     list_recurrent,
     list_seed_edges,
     summarize_layer,
 )
 from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.markup import draw_icon, write_element
+from app.views.markup import draw_icon, draw_title, write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import RunFacts, name_state
-from app.views.text import escape, format_percent, format_weight, shorten
-from engine.hierarchy.recurrence import LEAST_COSINE, Recurrence
+from app.views.text import escape, format_percent, format_weight
+from engine.hierarchy.recurrence import LEAST_COSINE, Recurrence, count_most
 from engine.hierarchy.tree import Node
 
 AT_ONCE = 12  # topics of a layer that are shown unfolded
@@ -29,17 +38,21 @@ _MOST_WORDS, _MOST_EDGES = 10, 8  # of a topic
 TITLE = "What comes back"
 OPEN = "Which topics runs with other seeds have too, and which one has alone"
 MARKS = (
-    "<b>Two kinds of marks.</b> What is <i>found in … runs</i>, here, in Explore and in exports, comes from runs with "
-    "other <b>seeds</b>: it says whether chance alone made it. Intervals, the solidity of lines and <i>wanders</i> "
-    "come from the <b>samples</b> of one run: they say how far its chain still moves. Where a chain starts matters "
-    "more than its noise, so ask the seeds whether a topic is real."
+    "<b>Two kinds of marks.</b> What is <i>found by … other <b>seeds</b></i>, here, in Explore and in exports, says "
+    "whether chance alone made it. Intervals, <i>sure within this run</i> and <i>wanders</i> come from the "
+    "<b>samples</b> of one run: they say how far its chain still moves. Where a chain starts matters more than its "
+    "noise, so ask the seeds whether a topic is real."
 )
 _FOUND_TIP = (
-    "Runs, this one included, in which the topic has a partner whose words have a cosine of at least "
+    "Other seeds with which a run has a partner of the topic, whose words have a cosine of at least "
     f"{LEAST_COSINE:g} with its own, and more than 95 % of the layer's pairs that are no partners"
 )
-_AGREEMENT_TIP = "Share of the layer's tokens in topics that another run has too; the mean over the other runs"
-_EDGE_TIP = "Runs, this one included, in which both topics are found and the edge between them is above the threshold"
+_AGREEMENT_TIP = (
+    "Topics: share of the layer's tokens in topics that another run has too. Parents: overlap of a topic's parents in "
+    "this layer with those of its partner. Means over the other runs, adjusted for chance: 0 % is what partners drawn "
+    "at random reach"
+)
+_EDGE_TIP = "Other seeds with which a run has both topics, and the edge between them above the threshold"
 _RHAT_TIP = "Rank-normalised split R-hat: 1 if this number does not distinguish the chains"
 _ESS_TIP = "Bulk effective sample size: as many independent draws would tell the mean as well as all these points"
 _NAMES = {
@@ -124,16 +137,20 @@ def explain_no_seeds(run: RunFacts) -> str:
 
 
 def describe_found(n_found: int, n_runs: int) -> str:
-    """Return in how many runs something is found, as on every page: ``found in 4 of 5 runs with other seeds``."""
-    return f"found in {n_found} of {n_runs} runs with other seeds"
+    """Return how many other seeds found what ``n_found`` of ``n_runs`` runs have, this run being one of both."""
+    others = n_runs - 1
+    return f"found by {n_found - 1} of {others} other {'seed' if others == 1 else 'seeds'}"
 
 
 def describe_most(n_runs: int) -> str:
-    """Return in how many runs something is found that is found in most: ``in at least 4 of 5 runs``."""
-    least = count_most(n_runs)
-    if least < n_runs:
-        return f"in at least {least} of {n_runs} runs"
-    return "in both runs" if n_runs == 2 else f"in all {n_runs} runs"
+    """Return how many other seeds found what most of them found: ``found by at least 8 of 9 other seeds``."""
+    others = n_runs - 1
+    least = count_most(others)
+    if least < others:
+        return f"found by at least {least} of {others} other seeds"
+    return {1: "found by the other seed", 2: "found by both other seeds"}.get(
+        others, f"found by all {others} other seeds"
+    )
 
 
 def draw_found_link(hierarchy: Hierarchy, node: Node) -> str:
@@ -141,7 +158,7 @@ def draw_found_link(hierarchy: Hierarchy, node: Node) -> str:
     n_found = hierarchy.count_runs(node)
     if n_found is None or hierarchy.recurrence is None:
         return ""
-    pips = _draw_pips(n_found, hierarchy.recurrence.n_runs)
+    pips = _draw_pips(n_found - 1, hierarchy.recurrence.n_runs - 1)
     text = describe_found(n_found, hierarchy.recurrence.n_runs)
     return write_element(
         "button",
@@ -188,11 +205,19 @@ def _draw_summary(summary: LayerRecurrence, n_runs: int) -> str:
     if summary.edges:
         counts.append(f"{summary.edges_in_most} of {summary.edges} edges")
     note = f"{' and '.join(counts)} {describe_most(n_runs)}"
-    name = f'<i class="cm-dot" style="{declare_hue(summary.layer)}"></i>Layer {summary.layer}: agreement'
+    dot = f'<i class="cm-dot" style="{declare_hue(summary.layer)}"></i>'
+    name = f"{dot}Layer {summary.layer}: agreement adjusted for chance"
+    agreement = describe_agreement(summary.agreement, summary.edge_agreement)
     return (
         f'<div class="tp-kpi" title="{_AGREEMENT_TIP}"><span class="tp-kpi-name">{name}</span>'
-        f'<b>{format_percent(summary.agreement)}</b><span class="tp-dim">{note}</span></div>'
+        f'<b>{agreement}</b><span class="tp-dim">{note}</span></div>'
     )
+
+
+def describe_agreement(topics: float, edges: float | None) -> str:
+    """Return the agreement of a layer's topics as a percentage, with that of the parents in it if it has edges."""
+    text = format_percent(topics)
+    return text if edges is None or math.isnan(edges) else f"{text} of topics, {format_percent(edges)} of parents"
 
 
 def _draw_layer(report: SeedReport, recurrence: Recurrence, layer: int) -> str:
@@ -217,12 +242,13 @@ def _draw_topic_row(report: SeedReport, recurrence: Recurrence, node: Node) -> s
     n_found = int(recurrence.count_runs(node.layer)[hierarchy.place(node)])
     key = format_identity(node)
     mark = (
-        f'<span class="se-found" title="{_FOUND_TIP}">{_draw_pips(n_found, n_runs)}<b>{n_found} of {n_runs}</b></span>'
+        f'<span class="se-found" title="{_FOUND_TIP}">{_draw_pips(n_found - 1, n_runs - 1)}'
+        f"<b>{n_found - 1} of {n_runs - 1}</b></span>"
     )
     picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
     title = (
-        f'<button data-do="topic" data-id="{key}" title="Open it in Explore"><b>{hierarchy.rank(node)}</b>{picture}'
-        f"<span>{escape(shorten(hierarchy.title(node), 60))}</span></button>"
+        f'<button data-do="topic" data-id="{key}" title="Open it in Explore"><b>{key}</b>{picture}'
+        f"{draw_title(hierarchy.title(node))}</button>"
     )
     share = f'<small title="Share of the layer\'s tokens">{format_percent(hierarchy.share(node))}</small>'
     return (
@@ -249,11 +275,12 @@ def _draw_edges(report: SeedReport, recurrence: Recurrence, node: Node) -> str:
     edges = list_seed_edges(report.hierarchy, recurrence, node, report.threshold)
     if not edges:
         return ""
+    others = recurrence.n_runs - 1
     pieces = [
         write_element(
             "button",
-            f"{escape(shorten(report.hierarchy.title(child), 32))} <small>{count} of {recurrence.n_runs}</small>",
-            class_="se-edge se-often" if count >= count_most(recurrence.n_runs) else "se-edge",
+            f"{draw_title(report.hierarchy.title(child))} <small>{count - 1} of {others}</small>",
+            class_="se-edge se-often" if count > count_most(others) else "se-edge",
             data_do="topic",
             data_id=format_identity(child),
             style=declare_hue(child.layer),
@@ -265,17 +292,17 @@ def _draw_edges(report: SeedReport, recurrence: Recurrence, node: Node) -> str:
     return f'<div class="se-edges">{"".join(pieces)}{rest}</div>'
 
 
-def _draw_pips(n_found: int, n_runs: int) -> str:
-    """Return a dot for each run, filled for those that have it; empty for many runs."""
-    if n_runs > _MOST_PIPS:
+def _draw_pips(n_found: int, others: int) -> str:
+    """Return a dot for each run with another seed, filled for those that have it; empty for many runs."""
+    if others > _MOST_PIPS:
         return ""
-    dots = "".join(f"<i{' class=ex-on' if index < n_found else ''}></i>" for index in range(n_runs))
+    dots = "".join(f"<i{' class=ex-on' if index < n_found else ''}></i>" for index in range(others))
     return f'<span class="ex-pips" aria-hidden="true">{dots}</span>'
 
 
 def draw_mixing(figures: Sequence[MixingFigure], n_runs: int) -> str:
     """Return the table of R-hat and bulk ESS of numbers without labels; a sentence if no run has recorded any."""
-    known = [each for each in figures if each.chains > 1 and (math.isfinite(each.rhat) or each.constant)]
+    known = [each for each in figures if each.chains > 1 and each.draws]
     heading = '<h2 class="tp-h2">Have the chains mixed?</h2>'
     if not known:
         sentence = (
@@ -285,8 +312,8 @@ def draw_mixing(figures: Sequence[MixingFigure], n_runs: int) -> str:
         return f'<section class="se-layer">{heading}<p class="tp-dim">{sentence}</p></section>'
     note = (
         "Numbers that need no pairing of topics, at the points of the second half of the steps that all runs have. "
-        f"R-hat above {MIXED} says that the runs have not reached the same place yet: longer runs are needed, and what "
-        "is not found again may come back then."
+        f"R-hat above {MIXED} says that the runs are not in the same place. A run that has settled has settled near "
+        "its own start, and longer runs seldom help: then rely on what several seeds found."
     )
     heads = "".join(
         f'<th scope="col" title="{tip}">{name}</th>'
@@ -294,7 +321,8 @@ def draw_mixing(figures: Sequence[MixingFigure], n_runs: int) -> str:
             ("Number", "Of the draws themselves, not of the means that pages show"),
             ("R-hat", _RHAT_TIP),
             ("Bulk ESS", _ESS_TIP),
-            ("Points", "Of all runs together"),
+            ("Draws", f"Of each run; fewer than {ENOUGH_DRAWS} tell only runs that are clearly apart"),
+            ("Verdict", "What the figures say"),
         )
     )
     rows = "".join(_draw_figure(each, n_runs) for each in known)
@@ -309,10 +337,11 @@ def _draw_figure(figure: MixingFigure, n_runs: int) -> str:
     name, tip = _NAMES[figure.name]
     where = f", layer {figure.layer}" if figure.layer else ""
     few = f" ({figure.chains} of {n_runs} runs)" if figure.chains < n_runs else ""
-    rhat = "all equal" if figure.constant else f"{figure.rhat:.3f}"
-    css = "se-apart" if figure.rhat > MIXED else None
-    ess = "–" if figure.constant else f"{figure.ess:,.0f}"
+    rhat = f"{figure.rhat:.3f}" if math.isfinite(figure.rhat) else "–"
+    css = "se-apart" if figure.verdict == APART else None
+    ess = f"{figure.ess:,.0f}" if math.isfinite(figure.ess) and figure.draws >= ENOUGH_DRAWS else "–"
     head = write_element("th", f"{name}{where}{few}", scope="row", title=tip)
     return (
-        f"<tr>{head}{write_element('td', rhat, class_=css)}<td>{ess}</td><td>{figure.chains * figure.draws:,}</td></tr>"
+        f"<tr>{head}{write_element('td', rhat, class_=css)}<td>{ess}</td><td>{figure.chains} × {figure.draws:,}</td>"
+        f"<td>{figure.verdict}</td></tr>"
     )

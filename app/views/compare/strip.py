@@ -3,8 +3,9 @@
 from app.analysis.comparison import SIDES, Comparison, Pair, Side
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.views.compare.table import describe_absence, describe_likeness
 from app.views.compare.trees import ABSENT, find_overlay
-from app.views.markup import write_element
+from app.views.markup import draw_title, write_element
 from app.views.text import escape, format_percent, shorten
 from app.views.tree.class_overlay import format_signed
 from engine.hierarchy.tree import Node
@@ -67,11 +68,15 @@ def _draw_row(comparison: Comparison, pairs: list[Pair], side: Side, label: int,
 def _draw_cell(comparison: Comparison, pair: Pair, side: Side, label: int, *, chosen: bool) -> str:
     node, hierarchy = pair.on(side), comparison.hierarchy(side)
     if node is None:
-        return f'<td class="cm-none">{ABSENT[comparison.find_absence(pair)].format(side=side.upper())}</td>'
+        absence, tip = ABSENT[comparison.find_absence(pair)], describe_absence(comparison, pair)
+        return write_element("td", absence, class_="cm-none", title=tip)
     share = format_percent(hierarchy.share(node))
-    head = f'<span class="cm-strip-top"><b>{hierarchy.rank(node)}</b><small>{share}</small></span>'
+    head = f'<span class="cm-strip-top"><b>{format_identity(node)}</b><small>{share}</small></span>'
+    if side == "b":
+        head += write_element("small", describe_likeness(comparison, pair), class_="cm-alike")
     overlay = find_overlay(comparison, side, label)
-    tint, tip = None, f"Topic {hierarchy.rank(node)} of {side.upper()}, {share} of the tokens of layer 1"
+    tint, tip = None, f"Topic {format_identity(node)} of {side.upper()}, {share} of the tokens of layer 1"
+    tip += f"; {describe_likeness(comparison, pair)}"
     if overlay is not None:
         colour = "speaks" if overlay.weight(node) > 0 else "denies"
         tint = f"background:color-mix(in oklab,var(--tp-{colour}) {_TINT * abs(overlay.part(node)):.0f}%,transparent)"
@@ -83,11 +88,12 @@ def _draw_cell(comparison: Comparison, pair: Pair, side: Side, label: int, *, ch
 
 
 def _draw_content(comparison: Comparison, pair: Pair, side: Side) -> str:
-    """Return the name of a topic, if it has one, and its words, or its picture."""
+    """Return the title of a topic and its words, or its picture with the name if it has one."""
     node, hierarchy = pair.on(side) or Node(0, 0), comparison.hierarchy(side)
-    name = f"<strong>{escape(shorten(hierarchy.name(node), 40))}</strong>" if hierarchy.name(node) else ""
+    shown = hierarchy.name(node) if has_pictures(hierarchy) else hierarchy.title(node)
+    name = f"<strong>{draw_title(shown)}</strong>" if shown else ""
     if has_pictures(hierarchy):
-        return f'{name}<img src="{draw_atom_uri(hierarchy, node)}" alt="picture of topic {hierarchy.rank(node)}">'
+        return f'{name}<img src="{draw_atom_uri(hierarchy, node)}" alt="picture of topic {format_identity(node)}">'
     change = comparison.words(pair)
     marked, tag = (change.left, "del") if side == "a" else (change.entered, "ins")
     words = " ".join(

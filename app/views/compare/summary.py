@@ -30,7 +30,7 @@ _MOST_WORDS = 8  # words listed at most, of those that entered and of those that
 
 
 def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance: bool = False) -> str:
-    """Return as HTML how many topics and edges of A are found again in B, and which words entered or left.
+    """Return as HTML how many topics and edges of A have a partner in B, and which words entered or left.
 
     If two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), a sentence says so in
     place of the words.
@@ -49,12 +49,15 @@ def _summarise_topics(comparison: Comparison) -> str:
     only_a, only_b = topics_a - len(paired), topics_b - len(paired)
     pruned = sum(comparison.find_absence(pair) == "pruned" for pair in comparison.pairs)
     share = f", with {format_percent(mass)} of the weight" if only_a or only_b else ""
-    topics, are = _choose_word(topics_a, "topic", "topics"), _choose_word(len(paired), "is", "are")
-    text = f"<b>{len(paired):,} of {topics_a:,} {topics} of A</b> {are} found again in B{share}"
+    topics, have = _choose_word(topics_a, "topic", "topics"), _choose_word(len(paired), "has", "have")
+    found = f"{have} a partner in B, {format_percent(comparison.mean_score, 0)} alike on average"
+    if comparison.a.run == comparison.b.run:
+        found = f"{_choose_word(len(paired), 'is', 'are')} found again in B"
+    text = f"<b>{len(paired):,} of {topics_a:,} {topics} of A</b> {found}{share}"
     if pruned:
         return f"{text}; {pruned:,} {_choose_word(pruned, 'was', 'were')} pruned."
     if only_a or only_b:
-        return f"{text}; {only_a:,} only in A, {only_b:,} only in B."
+        return f"{text}; {only_a:,} of A and {only_b:,} of B have none."
     return f"{text}."
 
 

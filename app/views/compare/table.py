@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import KINDS, SIDES, Comparison, EdgeChange, Kind, Pair, Side, count_kinds
+from app.analysis.comparison import KINDS, SIDES, Comparison, EdgeChange, Kind, Pair, Side, count_kinds, get_other_side
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
-from app.views.markup import draw_select, write_element
+from app.views.markup import draw_select, draw_title, write_element
 from app.views.palette import LIVE, RARER_DASHES, declare_hue
 from app.views.runs.kpis import draw_choices
-from app.views.text import escape, format_weight, shorten
+from app.views.text import escape, format_percent, format_weight, shorten
 from engine.hierarchy.tree import Edge, Node
 
 SORT_WORDS: Mapping[str, str] = {
@@ -95,9 +95,9 @@ def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
 
 _HEADS = (
     ("Layer", "The layer of both topics"),
-    ("A", "Rank in its layer, title, and two more of its heaviest words in A"),
-    ("B", "Rank in its layer, title, and two more of its heaviest words in B"),
-    ("Score", "How alike the two are: 1 is the same words under the same parents"),
+    ("A", "Number in the run, title, and two more of its heaviest words in A"),
+    ("B", "Number in the run, title, and two more of its heaviest words in B"),
+    ("Alike", "The partner is the nearest topic that is free: 100% alike has the same words under the same parents"),
     ("Margin", "How much worse the second best answer would be; near 0 the match is uncertain"),
     ("Share", "Share of the layer's popularity in B minus that in A, in percent points"),
     ("Words entered", "Among the 12 heaviest in B and not among the 24 heaviest in A"),
@@ -114,10 +114,10 @@ def _draw_choices(comparison: Comparison, listing: PairListing, pairs: list[Pair
     counts = Counter(_describe_unmatched(comparison, pair) for pair in pairs if not pair.paired)
     unmatched = ", ".join(f"{count:,} {word}" for word, count in sorted(counts.items())) or "none without a partner"
     n_beyond = sum(listing.is_beyond_chance(pair) for pair in pairs)
-    chance = f"; {n_beyond:,} of the matched less alike than 95 % of those of two seeds" if listing.floors else ""
+    chance = f"; {n_beyond:,} of the pairs less alike than 95 % of those of two seeds" if listing.floors else ""
     return (
         f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2>'
-        f'<span class="tp-dim" title="{_COUNTS_TIP}">{paired:,} matched, '
+        f'<span class="tp-dim" title="{_COUNTS_TIP}">{paired:,} with a partner, '
         f"{unmatched}{chance}</span>"
         f"{draw_choices('listed', layers, str(listing.layer), 'Layer')}{order}{_draw_carry_button(comparison)}</div>"
     )
@@ -133,8 +133,8 @@ def _draw_carry_button(comparison: Comparison) -> str:
 
 def _describe_unmatched(comparison: Comparison, pair: Pair) -> str:
     """Return why a topic has no partner, in a word or two."""
-    only = f"only in {'A' if pair.b is None else 'B'}"
-    return {"": only, "pruned": "pruned", "new": "new"}[comparison.find_absence(pair)]
+    without = f"of {'A' if pair.b is None else 'B'} without one"
+    return {"": without, "pruned": "pruned", "new": "new"}[comparison.find_absence(pair)]
 
 
 def _draw_pair_row(comparison: Comparison, pair: Pair, listing: PairListing) -> str:
@@ -161,20 +161,15 @@ def _draw_pair_row(comparison: Comparison, pair: Pair, listing: PairListing) -> 
 def _draw_topic_cell(comparison: Comparison, pair: Pair, side: Side) -> str:
     hierarchy, node = comparison.hierarchy(side), pair.on(side)
     if node is None:
-        return f'<td class="cm-none">{ABSENT[comparison.find_absence(pair)].format(side=side.upper())}</td>'
-    key, title = format_identity(node), escape(shorten_title(hierarchy, node))
-    label = f"{side.upper()}: topic {hierarchy.rank(node)} of layer {node.layer}, {title}"
+        absence, tip = ABSENT[comparison.find_absence(pair)], describe_absence(comparison, pair)
+        return write_element("td", absence, class_="cm-none", title=tip)
+    key, title = format_identity(node), hierarchy.title(node)
+    label = escape(f"{side.upper()}: topic {key}, {title}")
     picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
-    inside = f"<b>{hierarchy.rank(node)}</b>{picture}<span>{title}{_list_further_words(hierarchy, node)}</span>"
-    choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{key}: {title}"'
+    further = _list_further_words(hierarchy, node)
+    inside = f"<b>{key}</b>{picture}<span>{draw_title(title)}{further}</span>"
+    choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{escape(title)}"'
     return f"<td><button {choose}>{inside}</button></td>"
-
-
-def shorten_title(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the title of a topic with long words cut."""
-    if hierarchy.image_shape is not None or hierarchy.name(node):
-        return hierarchy.title(node)
-    return _shorten_words(hierarchy.title_words(node))
 
 
 def _list_further_words(hierarchy: Hierarchy, node: Node) -> str:
@@ -192,15 +187,36 @@ def _draw_score(pair: Pair, listing: PairListing) -> str:
     if not pair.paired:
         return '<td class="cm-none">–</td>'
     hand = '<em title="Matched by hand">by hand</em>' if pair.fixed else ""
-    tip, kind = _TIPS["Score"], "cm-score"
+    tip, kind = _TIPS["Alike"], "cm-score"
     if pair.layer <= len(listing.floors) and math.isfinite(floor := listing.floors[pair.layer - 1]):
-        usual = f"of the pairs of two seeds of one model, 95 % have {floor:.2f} or more"
+        usual = f"of the pairs of two seeds of one model, 95 % are {format_percent(floor, 0)} alike or more"
         tip = f"{'More than chance: ' if listing.is_beyond_chance(pair) else 'No more than chance: '}{usual}"
         kind += " cm-beyond" if listing.is_beyond_chance(pair) else ""
-    bar = write_element(
-        "span", f"<i></i>{pair.score:.2f}", class_=kind, style=f"--part:{100 * pair.score:.0f}%", title=tip
-    )
+    alike, part = f"<i></i>{format_percent(pair.score, 0)}", f"--part:{100 * pair.score:.0f}%"
+    bar = write_element("span", alike, class_=kind, style=part, title=tip)
     return f"<td>{bar}{hand}</td>"
+
+
+def describe_likeness(comparison: Comparison, pair: Pair) -> str:
+    """Return what the topics of a pair are to each other, and how alike: ``nearest, 31% alike``, or ``no partner``."""
+    if not pair.paired:
+        return ABSENT[comparison.find_absence(pair)]
+    return f"{comparison.find_relation(pair)}, {format_percent(pair.score, 0)} alike"
+
+
+def describe_absence(comparison: Comparison, pair: Pair) -> str:
+    """Return in a sentence why the topic of a pair has no partner in the other run, and what is nearest there."""
+    side: Side = "b" if pair.a is None else "a"
+    node, other = pair.on(side), comparison.hierarchy(get_other_side(side))
+    absence = comparison.find_absence(pair)
+    if absence == "pruned":
+        moment = comparison.hierarchy(side).moment
+        return f"Pruned after {moment}, before or at {other.moment}. Next to it are its last known words."
+    if absence == "new":
+        return f"Not there yet at {other.moment}: its layer was added later."
+    nearest = comparison.list_candidates(side, node)[:1] if node is not None else []
+    told = [f" The nearest, “{other.title(each.node)}”, is {format_percent(each.score, 0)} alike." for each in nearest]
+    return f"No partner in run {other.run}.{''.join(told)}"
 
 
 def format_margin(pair: Pair) -> str:
@@ -290,7 +306,7 @@ def draw_edge_legend(
     return (
         f'<div class="cm-legend"><h2 class="tp-h2">Trees</h2><div class="tp-legend" role="group" '
         f'aria-label="Edges by what became of them">{entries}{more}</div>{chooser}{back}'
-        '<span class="tp-dim">Matched topics stand in the same place; dashed places are empty.</span></div>'
+        '<span class="tp-dim">Partners stand in the same place; a dashed place is one without a partner.</span></div>'
     )
 
 
@@ -334,7 +350,7 @@ def _draw_change(comparison: Comparison, change: EdgeChange) -> str:
 
 def _draw_edge_end(hierarchy: Hierarchy, edge: Edge, *, above: bool) -> str:
     node = edge.above if above else edge.below
-    return f"{node.layer}·{hierarchy.rank(node)} {escape(shorten_title(hierarchy, node))}"
+    return f"{format_identity(node)} {draw_title(hierarchy.title(node))}"
 
 
 def _draw_stroke(kind: Kind) -> str:

@@ -19,8 +19,8 @@ from app.analysis.comparison import (
 from app.analysis.hierarchy import format_identity
 from app.analysis.topic_images import has_pictures
 from app.views.palette import LIGHT, LIVE, PictureTheme
-from app.views.text import escape, measure_text, shorten
-from app.views.tree.boxes import LONGEST, TopicBox, make_boxes
+from app.views.text import escape, fit_lines, measure_text, shorten
+from app.views.tree.boxes import GIST_LEADING, GIST_SIZE, LEVELS, LONGEST, PADDING, SMALLEST, TopicBox, make_boxes
 from app.views.tree.class_overlay import ClassOverlay, find_class_overlay
 from app.views.tree.layout import MARGIN, WIDE, Curve, TreeLayout, lay_out_tree
 from app.views.tree.opening import choose_first_roots
@@ -33,6 +33,7 @@ from app.views.tree.tree_svg import (
     TreeLook,
     TreeScene,
     WordMarking,
+    draw_centred,
     draw_text,
     draw_tree_svg,
 )
@@ -122,8 +123,8 @@ def draw_trees(
     seats, left_out = _seat_pairs(comparison, request)
     edges = [change for change in changes if _find_ends(seats, change) is not None]
     contents: dict[Side, dict[Node, TopicBox]] = {
-        "a": make_boxes(comparison.a, seats.of["a"]),
-        "b": make_boxes(comparison.b, seats.of["b"]),
+        "a": make_boxes(comparison.a, seats.of["a"], n_lines=2),
+        "b": make_boxes(comparison.b, seats.of["b"], n_lines=2),
     }
     joint = {seat: _join_boxes(seat, pair, contents) for seat, pair in seats.pairs.items()}
     nodes = tuple(sorted(seats.pairs, key=lambda seat: (-seat.layer, seat.column)))
@@ -155,7 +156,7 @@ def find_overlay(comparison: Comparison, side: Side, label: int) -> ClassOverlay
     return find_class_overlay(hierarchy, hierarchy.classes.index(name) + 1) if name in hierarchy.classes else None
 
 
-ABSENT: Mapping[Absence, str] = {"": "not in {side}", "pruned": "pruned", "new": "not there yet"}
+ABSENT: Mapping[Absence, str] = {"": "no partner", "pruned": "pruned", "new": "not there yet"}
 _REASONS: Mapping[Absence, str] = {
     "": "has no partner here",
     "pruned": "was pruned between the two snapshots",
@@ -310,18 +311,31 @@ def _draw_absent(
         counterpart = pair.on(other)
         if pair.on(side) is None and counterpart is not None:
             place, box = layout.places[seat], joint_boxes[seat]
-            hierarchy, absence = comparison.hierarchy(other), comparison.find_absence(pair)
-            topic = f"topic {hierarchy.rank(counterpart)} of layer {counterpart.layer} of {other.upper()}"
+            absence = comparison.find_absence(pair)
+            topic = f"topic {format_identity(counterpart)} of {other.upper()}"
             title = escape(f"{topic} {_REASONS[absence]}")
-            middle = f'x="{place.x + box.width / 2:.1f}" y="{place.y + box.height / 2 + 4:.1f}" text-anchor="middle"'
+            text = _write_absence(ABSENT[absence], (place.x, place.y), box, theme)
             pieces.append(
                 f'<g class="cm-pruned-line" fill="none"><title>{title}</title>'
                 f'<rect x="{place.x:.1f}" y="{place.y:.1f}" '
                 f'width="{box.width:.1f}" height="{box.height:.1f}" rx="7" stroke="{theme.muted}" stroke-opacity=".6" '
-                f'stroke-width="1.3" stroke-dasharray="4 5"/><text {middle} font-size="12" font-style="italic" '
-                f'fill="{theme.muted}">{ABSENT[absence].format(side=side.upper())}</text></g>'
+                f'stroke-width="1.3" stroke-dasharray="4 5"/>{text}</g>'
             )
     return "".join(pieces)
+
+
+def _write_absence(text: str, corner: tuple[float, float], box: TopicBox, theme: PictureTheme) -> str:
+    """Return the words in the place of a missing topic, on the page for each zoom level."""
+    middle = corner[0] + box.width / 2, corner[1] + box.height / 2
+    if theme is not LIVE:
+        return draw_centred((text,), middle, 12.0, theme.muted, "cm-absent")
+    levels = []
+    for level, magnification in enumerate(LEVELS):
+        size = GIST_SIZE * SMALLEST * magnification
+        lines = fit_lines(text, (box.width - PADDING) / size, max(1, int(box.height / (GIST_LEADING * size))))
+        words = draw_centred(tuple(lines), middle, size, theme.muted, "cm-absent")
+        levels.append(f'<g class="tp-level tp-level-{level}">{words}</g>')
+    return "".join(levels)
 
 
 _TITLE, _SMALL, _LEGEND = 17.0, 11.0, 12.0  # font sizes

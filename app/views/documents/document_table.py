@@ -12,7 +12,7 @@ from app.views.documents.documents_form import ListedDocument
 from app.views.documents.placed_document import mark_words
 from app.views.explore.refining import draw_refine_selection
 from app.views.filters import draw_conditions, draw_filter_form, name_condition
-from app.views.markup import draw_icon, draw_options, draw_select, write_element
+from app.views.markup import draw_icon, draw_options, draw_select, draw_title, write_element
 from app.views.palette import declare_hue
 from app.views.save_table import draw_save_table
 from app.views.text import describe_origin, escape, format_percent, shorten, write_title
@@ -197,7 +197,7 @@ def _draw_topic_choice(table: TablePage) -> str:
             "optgroup",
             draw_options(
                 (
-                    (format_identity(node), f"{hierarchy.rank(node)} · {shorten(hierarchy.title(node), 44)}")
+                    (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
                     for node in hierarchy.nodes(layer)
                 ),
                 table.wanted.subject,
@@ -235,7 +235,7 @@ def _describe_filters(table: TablePage) -> str:
     wanted, hierarchy = table.wanted, table.hierarchy
     parts = []
     if wanted.node is not None and hierarchy is not None and hierarchy.has(wanted.node):
-        parts.append(f" that use “{escape(shorten(hierarchy.title(wanted.node), 44))}” most")
+        parts.append(f" that use “{draw_title(hierarchy.title(wanted.node))}” most")
     if wanted.text.strip():
         query = escape(shorten(wanted.text.strip(), 40))
         parts.append(f" with {query}" if wanted.text.strip()[0] in '"“„«/' else f" with “{query}”")
@@ -351,12 +351,12 @@ def _draw_strongest(table: TablePage, row: DocumentRow) -> str:
     if hierarchy is None or topic is None or not hierarchy.has(topic.node):
         return '<span class="tp-dim">…</span>' if row.words else '<span class="tp-dim">no words</span>'
     node = topic.node
-    key, name = format_identity(node), escape(shorten(hierarchy.title(node), 44))
+    key, name = format_identity(node), draw_title(hierarchy.title(node), "dc-name")
     role = ", of the background" if hierarchy.role(node) == BACKGROUND else ""
     tip = write_title(f"Topic {key}{role}: {format_percent(topic.share)} of the document; list its documents")
     return (
         f'<button class="dc-chip" data-do="subject" data-value="{key}" style="{declare_hue(node.layer)}"{tip}>'
-        f'<b>{hierarchy.rank(node)}</b><span class="dc-name">{name}</span>'
+        f"<b>{key}</b>{name}"
         f"<small>{format_percent(topic.share)}</small></button>"
     )
 

@@ -7,7 +7,7 @@ from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.typical import TypicalTopic
 from app.jobs.progress import Notice
 from app.views.filters import draw_conditions, draw_filter_form
-from app.views.markup import draw_options, draw_select, write_element
+from app.views.markup import draw_options, draw_select, draw_title, write_element
 from app.views.palette import declare_hue
 from app.views.runs.corpus_form import draw_meter
 from app.views.text import escape, format_percent, shorten, write_title
@@ -136,7 +136,7 @@ def _draw_topic_choice(hierarchy: Hierarchy, chosen: Node | None) -> str:
             "optgroup",
             draw_options(
                 (
-                    (format_identity(node), f"{hierarchy.rank(node)} · {shorten(hierarchy.title(node), 44)}")
+                    (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
                     for node in hierarchy.nodes(layer)
                 ),
                 "" if chosen is None else format_identity(chosen),
@@ -171,7 +171,7 @@ def draw_map_legend(colours: MapColours, hierarchy: Hierarchy | None, regions: S
     entries = "".join(
         write_element(
             "button",
-            f'<i style="--hue:var(--tp-hue-{each.hue})"></i>{escape(shorten(each.text, 40))}',
+            f'<i style="--hue:var(--tp-hue-{each.hue})"></i>{draw_title(each.text)}',
             class_="dm-entry",
             data_do=each.do,
             data_value=each.value,
@@ -203,7 +203,7 @@ def _draw_regions(hierarchy: Hierarchy | None, regions: Sequence[MapRegion]) -> 
 def _draw_topic_button(hierarchy: Hierarchy, node: Node) -> str:
     return write_element(
         "button",
-        escape(shorten(hierarchy.title(node), 44)),
+        draw_title(hierarchy.title(node)),
         class_="dm-topic",
         style=declare_hue(node.layer),
         data_do="select",

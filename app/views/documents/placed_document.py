@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, draw_picture_uri, has_pictures
 from app.ingest.new_documents import MARKED, describe_known_words, explain_unknown_words
+from app.views.markup import draw_title
 from app.views.palette import declare_hue
 from app.views.text import break_lines, describe_origin, escape, format_percent, shorten, write_title
 from engine.hierarchy.paths import Path
@@ -17,7 +18,6 @@ from engine.hierarchy.tree import Node
 TOPICS = 6  # listed per layer
 _MOST_UNKNOWN = 8  # unknown words listed at most
 _LEAST_PART = 0.04  # a word is marked only if at least this part of it comes from the topic
-_RANK_NOTE = "the number is its rank in its layer by share in the run, 1 the most popular"
 _KNOWN_TIP = (
     "Words of your text that the vocabulary of the corpus has, of all that count; topics are inferred from these alone"
 )
@@ -283,7 +283,7 @@ def _draw_path(hierarchy: Hierarchy, path: Path, largest: float, *, chosen: bool
 
 def _draw_layers(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node]) -> str:
     tables = "".join(_draw_layer(hierarchy, layer, placed, trail) for layer in range(len(placed.theta), 0, -1))
-    hint = "Shares of the document in each layer; the number is the topic's rank in the run"
+    hint = "Shares of the document in each layer; the number of a topic is the same in the whole run"
     return f'<section class="dc-card"><h3 title="{hint}">Topics</h3>{tables}</section>'
 
 
@@ -322,7 +322,7 @@ def _draw_topic(hierarchy: Hierarchy, node: Node, share: float, largest: float, 
     key = format_identity(node)
     return (
         f'<li style="{declare_hue(node.layer)}">{_open_choice((node,), chosen=chosen)}'
-        f"<b{write_title(f'Topic {key}; {_RANK_NOTE}', hierarchy)}>{hierarchy.rank(node)}</b>"
+        f"<b{write_title(f'Topic {key} {hierarchy.title(node)}', hierarchy)}>{key}</b>"
         f"{_draw_face(hierarchy, node)}{_draw_bar(share, largest, write_title(_SHARE_TIP, hierarchy))}</button>"
         f'<button class="dc-go" data-do="explore" data-id="{key}" title="Explore this topic" '
         f'aria-label="Explore topic {key}">→</button></li>'
@@ -337,18 +337,18 @@ def _open_choice(nodes: Sequence[Node], *, chosen: bool) -> str:
 
 
 def _draw_chip(hierarchy: Hierarchy, node: Node) -> str:
-    tip = describe_origin(f"Topic {format_identity(node)}, layer {node.layer}; {_RANK_NOTE}", hierarchy)
+    tip = describe_origin(f"Topic {hierarchy.cite(node)}", hierarchy)
     return (
         f'<span class="dc-chip" style="{declare_hue(node.layer)}" title="{escape(tip)}">'
-        f"<b>{hierarchy.rank(node)}</b>{_draw_face(hierarchy, node)}</span>"
+        f"<b>{format_identity(node)}</b>{_draw_face(hierarchy, node)}</span>"
     )
 
 
 def _draw_face(hierarchy: Hierarchy, node: Node) -> str:
     """Return the picture of a topic, or its title if topics are words."""
     if has_pictures(hierarchy):
-        return f'<img src="{draw_atom_uri(hierarchy, node)}" alt="topic {hierarchy.rank(node)}">'
-    return f'<span class="dc-name">{escape(shorten(hierarchy.title(node), 60))}</span>'
+        return f'<img src="{draw_atom_uri(hierarchy, node)}" alt="topic {format_identity(node)}">'
+    return draw_title(hierarchy.title(node), "dc-name")
 
 
 def _draw_bar(share: float, largest: float, hint: str) -> str:

@@ -1,6 +1,6 @@
 """The ranked topics of a layer as cards, and the results of a search."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, format_identity
@@ -48,7 +48,7 @@ def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[TopicMa
             if matching:
                 weight, number = min(matching)
                 matches.append(TopicMatch(node, hierarchy.vocabulary[number], -weight))
-            elif query in _find_searched_title(hierarchy, node).casefold():
+            elif query.replace(",", "") in _find_searched_title(hierarchy, node).casefold().replace(",", ""):
                 matches.append(TopicMatch(node, hierarchy.title(node), 1.0))
     return sorted(matches, key=lambda match: -match.weight)[:most]
 
@@ -58,12 +58,12 @@ def _find_searched_title(hierarchy: Hierarchy, node: Node) -> str:
     return "" if hierarchy.image_shape is not None or hierarchy.name(node) else hierarchy.title(node)
 
 
-RANK_AND_SHARE = "Rank by share, and the topic's share of its layer, in percent of the layer's tokens"
+NUMBER_AND_SHARE = "The number of the topic in the whole run, and its share of the layer's tokens; the largest first"
 _TOPICS_TIP = "Topics with these words among their first 30, or in their name"
 _DOCUMENTS_TIP = "Documents of the corpus with all of these words"
 _WORD_TIP = "Share of the word in the topic, in percent of the topic's weight"
 _MOSAIC_COLUMNS = 8  # pictures in a row of the mosaic
-_CARD_WORDS = 10  # words on a card
+_CARD_WORDS = 7  # words on a card after its title
 
 
 class FoundDocument(NamedTuple):
@@ -174,39 +174,28 @@ def _draw_light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
 
 
 def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "") -> str:
-    """Return the card of a topic: rank, share as bar and number, why it is weak (if so), name or title, more words.
+    """Return the card of a topic: identity, share as bar and number, why it is weak (if so), name or title, more words.
 
     It ends with the topic's twin, if it has one, and a ``note``.
     """
     key = format_identity(node)
-    lead, rest = _split_words(hierarchy, node)
+    title = hierarchy.title(node)
+    rest = " ".join(shorten(word, 26) for word in hierarchy.other_words(node, _CARD_WORDS))
     current = f' aria-current="true" data-reveal="{key}"' if node == marks.selected else ""
     quiet = " ex-quiet" if hierarchy.role(node) == BACKGROUND else ""
     line = (
-        f'<span class="ex-line"{write_title(RANK_AND_SHARE, hierarchy)}>'
-        f'<b class="ex-rank">{hierarchy.rank(node)}</b><span class="ex-bar">'
+        f'<span class="ex-line"{write_title(NUMBER_AND_SHARE, hierarchy)}>'
+        f'<b class="ex-rank">{key}</b><span class="ex-bar">'
         f'<i style="width:{_measure_bar(hierarchy, node):.1f}%"></i></span>'
         f'<span class="ex-share">{format_percent(hierarchy.share(node))}</span>{draw_role_tag(hierarchy, node)}</span>'
     )
     return (
         f'<li class="ex-card{quiet}" data-key="{key}" style="{declare_hue(node.layer)}"{current}>'
         f'<button class="ex-topic" data-do="select" data-id="{key}">{line}'
-        f'<span class="ex-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>'
+        f'<span class="ex-words"><strong>{escape(title)}</strong> {escape(rest)}</span>'
         f"{draw_twin_tag(hierarchy, node)}{note}</button>"
         f"{_draw_pin(key, chosen=node in marks.roots) if hierarchy.n_layers > 1 else ''}</li>"
     )
-
-
-def _split_words(hierarchy: Hierarchy, node: Node) -> tuple[str, str]:
-    """Return the name of a topic and its first words; without a name, its title and the first words not in it."""
-    if hierarchy.name(node):
-        return hierarchy.name(node), _join_shortened(word.text for word in hierarchy.top_words(node, _CARD_WORDS))
-    title = hierarchy.title_words(node)
-    return _join_shortened(title), _join_shortened(hierarchy.other_words(node, _CARD_WORDS - len(title)))
-
-
-def _join_shortened(words: Iterable[str]) -> str:
-    return " ".join(shorten(word, 26) for word in words)
 
 
 def _measure_bar(hierarchy: Hierarchy, node: Node) -> float:
@@ -240,11 +229,11 @@ def _draw_tile(hierarchy: Hierarchy, node: Node, cell: tuple[int, int], rows: in
     key = format_identity(node)
     current = f' aria-current="true" data-reveal="{key}"' if node == marks.selected else ""
     name = f" {hierarchy.name(node)}" if hierarchy.name(node) else ""
-    label = escape(f"topic {hierarchy.rank(node)} of layer {node.layer}, {format_percent(hierarchy.share(node))}{name}")
+    label = escape(f"topic {key}, {format_percent(hierarchy.share(node))}{name}")
     return (
         f'<button class="ex-atom" data-key="{key}" data-do="select" data-id="{key}"{current} aria-label="{label}"'
         f' title="{label}"><i style="background-position:{x:.3f}% {y:.3f}%"></i>'
-        f"<small>{hierarchy.rank(node)}</small></button>"
+        f"<small>{key}</small></button>"
     )
 
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.markup import draw_icon, draw_select
+from app.views.compare.recurrence import describe_most
+from app.views.markup import draw_icon, draw_select, draw_title
 from app.views.palette import LIVE, declare_hue
 from app.views.save_report import ReportScope, draw_save_report
 from app.views.save_table import draw_save_table
@@ -71,7 +72,7 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
         draw_segments("part", choice.part, _PARTS) if is_rooted and len(choice.roots) > 1 else "",
         draw_select("detail", _DETAILS, choice.detail, "Detail", _DETAIL_HINT),
         draw_threshold_slider(choice.threshold) if choice.detail == "paper" else "",
-        _draw_sure_switch(sure=choice.sure) if hierarchy.edge_variances else "",
+        _draw_sure_switch(hierarchy, sure=choice.sure) if hierarchy.edge_variances or hierarchy.recurrence else "",
     ]
     map_tools = [draw_relation_slider(state.relation)] if hierarchy.relations else []
     tools = [
@@ -131,11 +132,11 @@ def _draw_roots(hierarchy: Hierarchy, choice: TreeChoice, *, chosen: bool) -> st
 
 
 def _draw_root(hierarchy: Hierarchy, root: Node) -> str:
-    key, rank, title = format_identity(root), hierarchy.rank(root), escape(shorten(hierarchy.title(root), 30))
-    label = f"Remove topic {rank} of layer {root.layer} from the roots"
+    key, title = format_identity(root), hierarchy.title(root)
+    label = f"Remove topic {key} from the roots"
     return (
         f'<span class="ex-chip" data-key="{key}" style="{declare_hue(root.layer)}">'
-        f'<button data-do="select" data-id="{key}" title="{title}"><b>{rank}</b> '
+        f'<button data-do="select" data-id="{key}" title="{escape(title)}"><b>{key}</b> '
         f"{_draw_face(hierarchy, root, title)}</button>"
         f'<button data-do="unpin" data-id="{key}" title="{label}" aria-label="{label}">×</button></span>'
     )
@@ -143,8 +144,8 @@ def _draw_root(hierarchy: Hierarchy, root: Node) -> str:
 
 def _draw_face(hierarchy: Hierarchy, root: Node, title: str) -> str:
     if has_pictures(hierarchy) and not hierarchy.name(root):
-        return f'<img src="{draw_atom_uri(hierarchy, root)}" alt="{title}">'
-    return f"<span>{title}</span>"
+        return f'<img src="{draw_atom_uri(hierarchy, root)}" alt="{escape(title)}">'
+    return draw_title(title)
 
 
 def draw_segments(
@@ -184,11 +185,13 @@ def draw_threshold_slider(threshold: float) -> str:
     )
 
 
-def _draw_sure_switch(*, sure: bool) -> str:
-    hint = "Draw only edges that are above the threshold with a probability of at least 90 %"
+def _draw_sure_switch(hierarchy: Hierarchy, *, sure: bool) -> str:
+    name, hint = "Only what is sure within this run", "Draw only edges above the threshold with at least 90 %"
+    if hierarchy.recurrence is not None:
+        name, hint = "Only what other seeds found", f"Draw only edges {describe_most(hierarchy.recurrence.n_runs)}"
     return (
         f'<button class="ex-soft" data-do="sure" aria-pressed="{"true" if sure else "false"}" title="{hint}">'
-        "Only what is sure</button>"
+        f"{name}</button>"
     )
 
 
@@ -242,10 +245,10 @@ def draw_map_legend(hierarchy: Hierarchy, drawing: MapDrawing) -> str:
 
 def _draw_parent(hierarchy: Hierarchy, parent: Node, colour: str) -> str:
     key, title = format_identity(parent), escape(hierarchy.title(parent))
-    tip = f"{title}: topic {hierarchy.rank(parent)} of layer {parent.layer}; select it"
+    tip = f"{title}: topic {key}; select it"
     return (
         f'<button data-do="select" data-id="{key}" data-key="{key}" title="{tip}" style="--hue:{colour}">'
-        f"<i></i><span>{escape(shorten(hierarchy.title(parent), 30))}</span></button>"
+        f"<i></i>{draw_title(hierarchy.title(parent))}</button>"
     )
 
 
@@ -272,8 +275,8 @@ def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, ch
 
 
 def _draw_map_topic(hierarchy: Hierarchy, node: Node) -> str:
-    words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
-    button = f'<button data-do="select" data-id="{format_identity(node)}">Topic {hierarchy.rank(node)}</button>'
+    words = " ".join((escape(hierarchy.title(node)), *map(escape, hierarchy.other_words(node, 8))))
+    button = f'<button data-do="select" data-id="{format_identity(node)}">{format_identity(node)}</button>'
     return f"<li>{button} <small>{format_percent(hierarchy.share(node))}</small> {words}</li>"
 
 
@@ -330,14 +333,13 @@ def _draw_outline_item(
     hidden: Mapping[Node, int],
     written: set[Node],
 ) -> str:
-    words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
-    name = f"<strong>{escape(hierarchy.name(node))}</strong> " if hierarchy.name(node) else ""
+    words = escape(" ".join(hierarchy.other_words(node, 8)))
+    title = f"<strong>{escape(hierarchy.title(node))}</strong> "
     edge_note = f" · edge {'−' if edge.weight < 0 else ''}{format_percent(edge.size)}" if edge else ""
     edge_note += " (rarer)" if edge and edge.weight < 0 else ""
     head = (
-        f'<button data-do="select" data-id="{format_identity(node)}">Layer {node.layer}, '
-        f"topic {hierarchy.rank(node)}</button> "
-        f"<small>{format_percent(hierarchy.share(node))}{edge_note}</small> {name}"
+        f'<button data-do="select" data-id="{format_identity(node)}">{format_identity(node)}</button> '
+        f"<small>{format_percent(hierarchy.share(node))}{edge_note}</small> {title}"
     )
     if node in written:
         return f"<li>{head}<em>(above)</em></li>"

@@ -9,14 +9,14 @@ from app.analysis.notes import rank_tags
 from app.analysis.passages import TopicPassage
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.analysis.word_use import measure_everywhere
-from app.views.compare.recurrence import describe_found, draw_found_link
+from app.views.compare.recurrence import draw_found_link
 from app.views.explore.controls import draw_segments
-from app.views.markup import mark_places, write_element
+from app.views.markup import draw_title, mark_places, write_element
 from app.views.notes import NoteForm, draw_notes
 from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
 from app.views.tree.class_overlay import format_signed
-from app.views.tree.tree_svg import describe_certainty
+from app.views.tree.tree_svg import describe_mark
 from engine.hierarchy.titles import SHOWN, TWIN
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
@@ -59,7 +59,7 @@ def list_columns_above(hierarchy: Hierarchy, node: Node) -> str:
 def _draw_column_above(above: Above, largest: float) -> str:
     topic = above.topic
     title = escape(shorten(topic.title, 44))
-    name = f'<span title="{_list_items(topic)}"><b>{topic.rank}</b> {title}</span>'
+    name = f'<span title="{_list_items(topic)}"><b>{topic.identity}</b> {title}</span>'
     return f"<li>{name}{draw_bar(above.weight, largest, write_title(_HINT))}</li>"
 
 
@@ -75,7 +75,7 @@ def draw_column_topics(hierarchy: Hierarchy) -> str:
 def _draw_column_layer(hierarchy: Hierarchy, layer: int) -> str:
     topics = rank_column_topics(hierarchy, layer)
     rows = "".join(
-        f"<li><b>Column topic {topic.rank}</b> <small>{format_percent(topic.share)}</small> {_list_items(topic)}</li>"
+        f"<li><b>{topic.identity}</b> <small>{format_percent(topic.share)}</small> {_list_items(topic)}</li>"
         for topic in topics
     )
     return f'<p class="ex-hint">Layer {layer}, {len(topics)} topics</p><ul class="ex-outline">{rows}</ul>'
@@ -123,8 +123,8 @@ def draw_twin_tag(hierarchy: Hierarchy, node: Node, *, titled: bool = False) -> 
     twin = hierarchy.twin(node)
     if twin is None:
         return ""
-    name = f" {shorten(hierarchy.title(twin), 30)}" if titled and hierarchy.image_shape is None else ""
-    text = escape(f"nearly the same as {hierarchy.rank(twin)}{name}")
+    title = f" {draw_title(hierarchy.title(twin))}" if titled and hierarchy.image_shape is None else ""
+    text = f"nearly the same as {format_identity(twin)}{title}"
     return f'<small class="ex-role" title="{_TWIN_TIP}">{text}</small>'
 
 
@@ -185,7 +185,7 @@ _EXCERPT, _LONGEST_TEXT = 220, 6000  # characters of an excerpt, and of a text t
 _MOST_CLASSES = 8  # classes listed for a topic
 CLOSE = '<button class="ex-close" data-do="select" data-id="" aria-label="Close the details" title="Close">×</button>'
 ONLY_ROOT = "The tree has no other root: make another topic a root first"
-_SHARE_TIP = "Layer, rank by share, and share of the layer's tokens in percent"
+_SHARE_TIP = "Number of the topic in the whole run, rank by share, and share of the layer's tokens in percent"
 _STEP_TIP = "Size of the topic's last step in training: each topic has its own"
 _WORD_TIP = "Share of the word in the topic: {here}; in the whole corpus, as the topics of this layer say: {everywhere}"
 _WORD_HINT = "Its topics at every layer, and passages with it"
@@ -266,7 +266,7 @@ def draw_topic(
     form = NoteForm(key, "this topic", rank_tags(hierarchy.notes), sent, focus)
     parts = [CLOSE, _draw_head(hierarchy, node, actions), draw_notes(hierarchy.notes.get(node, ()), form)]
     if has_pictures(hierarchy):
-        label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
+        label = f"picture of topic {key}"
         parts.append(f'<img class="ex-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{label}">')
     else:
         parts += [_draw_words(hierarchy, node), _draw_rarer_words(hierarchy, node)]
@@ -291,7 +291,7 @@ def _draw_actions(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
 
 def _draw_head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
     key, width = format_identity(node), hierarchy.widths[node.layer - 1]
-    place = f"Layer {node.layer} · rank {hierarchy.rank(node)} of {width} · {format_percent(hierarchy.share(node))}"
+    place = f"{key} · rank {hierarchy.rank(node)} of {width} · {format_percent(hierarchy.share(node))}"
     alive = bool(hierarchy.alive[node.layer - 1][hierarchy.place(node)])
     unused_note = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
     edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
@@ -382,7 +382,7 @@ def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above:
     """Return the parents or the children of a topic with the shares of the edges; empty if there are none.
 
     Those under 1 % are folded, except for the first three.  Edges not above ``threshold / K`` are paler, with K topics
-    in the lower layer; the tip says how certain an edge is, and in how many runs with other seeds it is found.
+    in the lower layer; the tip says how many other seeds found an edge, and how sure it is within this run.
     """
     relatives = (hierarchy.parents if above else hierarchy.children)(node, max(hierarchy.widths))
     if not relatives:
@@ -393,11 +393,7 @@ def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above:
 
     def draw(relative: Relative) -> str:
         ends = (relative.node, node) if above else (node, relative.node)
-        certainty = hierarchy.find_certainty(*ends, threshold)
-        tip = _EDGES_TIP if certainty is None else f"{_EDGES_TIP}; {describe_certainty(certainty)}"
-        n_found = hierarchy.count_edge_runs(*ends, threshold)
-        if n_found and hierarchy.recurrence is not None:
-            tip += f"; {describe_found(n_found, hierarchy.recurrence.n_runs)}"
+        tip = "; ".join((_EDGES_TIP, *describe_mark(hierarchy.find_mark(*ends, threshold))))
         weight = draw_bar(relative.weight, largest, write_title(tip, hierarchy))
         return _draw_relative(hierarchy, relative, weight, weak=abs(relative.weight) <= limit)
 
@@ -419,12 +415,10 @@ def _draw_relative(hierarchy: Hierarchy, relative: Relative, weight: str, *, wea
     css_classes = ["ex-weak"] if weak else []
     css_classes += ["ex-rarer"] if relative.weight < 0 else []
     kind = f' class="{" ".join(css_classes)}"' if css_classes else ""
-    title = escape(shorten(hierarchy.title(node), 44))
-    if has_pictures(hierarchy):
-        title = f'<img src="{draw_atom_uri(hierarchy, node)}" alt=""> {title}'
+    picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt=""> ' if has_pictures(hierarchy) else ""
     return (
         f'<li{kind}><button data-do="select" data-id="{format_identity(node)}" style="{declare_hue(node.layer)}">'
-        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{weight}</li>"
+        f"<b>{format_identity(node)}</b>{picture}{draw_title(hierarchy.title(node))}</button>{weight}</li>"
     )
 
 

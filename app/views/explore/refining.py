@@ -155,8 +155,8 @@ def _draw_refining(run: RefiningRun, *, opened: bool) -> str:
 
 
 def _draw_finer_topic(run: int, topic: FinerTopic) -> str:
-    children = f"<span>{escape(shorten(', '.join(topic.children), 90))}</span>" if topic.children else ""
-    link = draw_run_link(run, shorten(topic.title, 44), topic.node)
+    children = write_element("span", escape("; ".join(topic.children))) if topic.children else ""
+    link = draw_run_link(run, topic.title, topic.node)
     return f"<li>{link} <small>{format_percent(topic.share)}</small>{children}</li>"
 
 

@@ -4,12 +4,11 @@ from collections.abc import Collection, Sequence
 
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.views.markup import draw_title
 from app.views.palette import declare_hue
-from app.views.text import escape, format_percent, shorten
+from app.views.text import escape, format_percent
 from app.views.tree.opening import list_top_topics
 from engine.hierarchy.tree import Node
-
-_LONGEST_NAME = 24  # letters of a name
 
 
 def draw_top_topics(hierarchy: Hierarchy, shown: Collection[Node], *, light: bool = False) -> str:
@@ -46,10 +45,9 @@ def _draw_group(hierarchy: Hierarchy, nodes: Sequence[Node], label: str, hint: s
 
 
 def _draw_chip(hierarchy: Hierarchy, node: Node) -> str:
-    key, rank, title = format_identity(node), hierarchy.rank(node), escape(hierarchy.title(node))
-    word = escape(shorten(hierarchy.name(node), _LONGEST_NAME) or next(iter(hierarchy.title_words(node)), ""))
-    face = f"<span>{word}</span>"
+    key, title = format_identity(node), escape(hierarchy.title(node))
+    face = draw_title(hierarchy.title(node))
     if has_pictures(hierarchy) and not hierarchy.name(node):
         face = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="{title}">'
     tip = f"{title} ({format_percent(hierarchy.share(node))}): make it the root of the tree"
-    return f'<button data-do="root" data-id="{key}" data-key="{key}" title="{tip}"><b>{rank}</b> {face}</button>'
+    return f'<button data-do="root" data-id="{key}" data-key="{key}" title="{tip}"><b>{key}</b> {face}</button>'

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.word_use import WordContext, WordUse, find_word, find_word_uses, measure_everywhere
 from app.views.explore.detail import draw_heading, draw_place_button
-from app.views.markup import write_attributes, write_element
+from app.views.markup import draw_title, write_attributes, write_element
 from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten, write_title
 from engine.hierarchy.tree import Node
@@ -97,7 +97,7 @@ def _draw_use(hierarchy: Hierarchy, use: WordUse, chosen: Node | None) -> str:
     pressed = write_attributes(aria_current="true" if node == chosen else None)
     return (
         f'<li><button data-do="select" data-id="{format_identity(node)}" style="{declare_hue(node.layer)}"{pressed}>'
-        f"<b>{hierarchy.rank(node)}</b><span>{escape(shorten(hierarchy.title(node), 44))}</span></button>"
+        f"<b>{format_identity(node)}</b>{draw_title(hierarchy.title(node))}</button>"
         f'<i style="--part:{100 * use.part:.1f}%"></i>'
         f"<small{write_title(tip, hierarchy)}>{format_percent(use.part)}</small></li>"
     )

@@ -406,22 +406,23 @@ CARDS = 8  # topics in the preview
 WORDS = 10  # words on the card of a topic
 
 
+_NUMBER_TIP = "The number of the topic in the whole run, and its share of the layer's tokens; the largest first"
+
+
 def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
     """Return cards of the most popular topics of a layer, without background topics, as links to the explorer."""
     nodes, hidden = _choose_topics(hierarchy, layer)
     peak = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
     cards = []
-    tip = write_title("Rank by share, and the topic's share of its layer, in percent of the layer's tokens", hierarchy)
+    tip = write_title(_NUMBER_TIP, hierarchy)
     for node in nodes:
-        name = hierarchy.name(node)
         share = hierarchy.share(node)
-        head = f'<b class="tp-topic-name">{escape(name)}</b>' if name else ""
         cards.append(
             write_element(
                 "button",
-                f'<span class="tp-topic-head"{tip}><i class="tp-rank">{hierarchy.rank(node)}</i>'
+                f'<span class="tp-topic-head"{tip}><i class="tp-rank">{format_identity(node)}</i>'
                 f'<span class="tp-topic-bar">'
-                f'<i style="width:{100 * share / peak:.1f}%"></i></span><em>{format_percent(share)}</em></span>{head}'
+                f'<i style="width:{100 * share / peak:.1f}%"></i></span><em>{format_percent(share)}</em></span>'
                 f"{_draw_topic_content(hierarchy, node)}",
                 class_="tp-topic",
                 data_do="topic",
@@ -456,14 +457,11 @@ def _describe_hidden(count: int) -> str:
 def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
     """Return the picture of a topic, or its words if topics are not pictures."""
     if has_pictures(hierarchy):
-        alt = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
-        return f'<img class="tp-topic-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{alt}">'
-    top = [word.text for word in hierarchy.top_words(node, WORDS)]
-    lead, rest = top[:3], top[3:]
-    if not hierarchy.name(node):
-        lead = hierarchy.title_words(node)
-        rest = hierarchy.other_words(node, WORDS - len(lead))
-    return f'<span class="tp-topic-words"><strong>{escape(" ".join(lead))}</strong> {escape(" ".join(rest))}</span>'
+        alt = f"picture of topic {format_identity(node)}"
+        name = f'<b class="tp-topic-name">{escape(hierarchy.name(node))}</b>' if hierarchy.name(node) else ""
+        return f'{name}<img class="tp-topic-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{alt}">'
+    lead, rest = hierarchy.title(node), " ".join(hierarchy.other_words(node, WORDS - 3))
+    return f'<span class="tp-topic-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>'
 
 
 def describe_snapshot(hierarchy: Hierarchy, step: str, *, pinned: bool) -> str:

@@ -75,11 +75,17 @@ class RunChoice(NamedTuple):
 
 
 def _sort_runs(runs: Sequence[Run], order: str, latest: Callable[[int], Mapping[str, float | None]]) -> list[Run]:
-    """Return runs, the newest first, in another order; runs without a perplexity come last."""
+    """Return runs, the newest first, in another order; runs without a perplexity come last.
 
-    def find_perplexity(run: Run) -> float:
+    Perplexities of different corpora or kinds do not compare, so that each corpus, and each kind in it, has its own
+    order.
+    """
+
+    def find_perplexity(run: Run) -> tuple[float, str, str, float]:
         best = choose_headline(run, latest(run.number))
-        return best.value if best is not None and best.lower_is_better else math.inf
+        if best is None or not best.lower_is_better:
+            return math.inf, "", "", 0.0
+        return 0.0, run.corpus_name, best.name, best.value
 
     keys: dict[str, Callable[[Run], Any]] = {
         "oldest": lambda run: run.number,

@@ -14,7 +14,7 @@ from app.views.text import escape
 
 NONE = "–"
 _NPMI_TIP = "Mean coherence (NPMI) of the topics of this layer with at least 0.1 % of the words; higher is better"
-_PERPLEXITY_TIP = "The estimate that represents the run; compare only estimates of one name on one corpus"
+_ESTIMATE_TIP = "How well the run predicts held-out words; estimates of other kinds, in other columns, do not compare"
 
 
 class TableRun(NamedTuple):
@@ -41,11 +41,12 @@ def draw_run_table(rows: Sequence[TableRun], *, waiting: bool) -> str:
     """Return the table, a run in each row; ``waiting`` says that coherences are still being read."""
     differing = list_differing([row.run for row in rows])
     layers = max((len(row.npmi) for row in rows), default=0)
+    kinds = list(dict.fromkeys(row.estimate.name for row in rows if row.estimate is not None))
     titles = [
         ("Run", ""),
         ("State", ""),
         *((label, tip) for label, tip, _ in differing),
-        ("Perplexity", _PERPLEXITY_TIP),
+        *((name.capitalize(), _ESTIMATE_TIP) for name in kinds),
         *((f"NPMI, layer {layer}", _NPMI_TIP) for layer in range(1, layers + 1)),
         ("Length", "Steps made"),
         ("Time", "Time of training"),
@@ -53,7 +54,7 @@ def draw_run_table(rows: Sequence[TableRun], *, waiting: bool) -> str:
     head = "".join(write_element("th", escape(title), scope="col", title=tip or None) for title, tip in titles)
     best = _find_best(rows)
     body = "".join(
-        _draw_row(row, [values[place] for _, _, values in differing], layers, best=best[place])
+        _draw_row(row, [values[place] for _, _, values in differing], kinds, layers, best=best[place])
         for place, row in enumerate(rows)
     )
     about = write_attributes(class_="tp-report-scroll", tabindex="0", role="region", aria_label="Runs compared")
@@ -121,18 +122,18 @@ def _rank(estimate: Estimate) -> float:
     return estimate.value if estimate.lower_is_better else -estimate.value
 
 
-def _draw_row(row: TableRun, settings: Sequence[str], layers: int, *, best: bool) -> str:
+def _draw_row(row: TableRun, settings: Sequence[str], kinds: Sequence[str], layers: int, *, best: bool) -> str:
     run = row.run
     link = write_element(
         "button", escape(f"{run.number} · {name_run(run)}"), class_="tp-inline", data_do="watch", data_run=run.number
     )
-    name = "" if row.estimate is None else f'<div class="tp-dim">{escape(row.estimate.name)}</div>'
-    figure = format_estimate(row.estimate)
+    figure = f"<b>{format_estimate(row.estimate)}</b>" if best else format_estimate(row.estimate)
+    own = "" if row.estimate is None else row.estimate.name
     npmi = [f"{value:.3f}" if math.isfinite(value) else NONE for value in row.npmi]
     cells = [
         draw_state(row.state, run.request),
         *map(escape, settings),
-        (f"<b>{figure}</b>" if best else figure) + name,
+        *(figure if kind == own else NONE for kind in kinds),
         *npmi,
         *[NONE] * (layers - len(npmi)),
         f"{run.minibatch:,} {STEPS[name_step(run)]}",

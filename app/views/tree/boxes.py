@@ -4,24 +4,27 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy
+from app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.text import BOLD, format_percent, measure_text, shorten, wrap_words
+from app.views.text import BOLD, LONGEST_TITLE, fit_lines, format_percent, measure_text, shorten, wrap_words
 from engine.hierarchy.tree import Edge, Node
 
 LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still readable at full size
 LEADING = 1.24
-HEADER = 1.15  # font size of the rank, relative to the words
-HEAD = 1.75  # height of the line of rank and share with the bar below, relative to the font size of the words
+HEADER = 1.15  # font size of the identity, relative to the words
+HEAD = 1.75  # height of the line of identity and share with the bar below, relative to the font size of the words
 PADDING = 7.0
 SHAPE = 1.6  # wanted ratio of width to height of the words
 LONGEST = 22  # letters of a word at most; e-mail addresses and hashes are cut
+_WIDEST = 13.0  # width in ems of a word of a title for which a box is made wide
 FAR = 24.0  # font size that can be read in a picture of half its size
 GIST_SIZE = 2.2  # font size of a gist, relative to that of all words
-GIST_HEAD = 1.6  # height of a gist's line of rank and share with the bar below, relative to its font size
+GIST_HEAD = 1.6  # height of a gist's line of identity and share with the bar below, relative to its font size
 GIST_LEADING = 1.16
 LEVELS = (0.7, 0.84, 1.0, 1.2, 1.5, 2.0)  # magnifications of the gist, one for each zoom level
-_GIST_LINES, _GIST_WIDTH = 3, 7.6  # lines of the gist for which a box has room, and their width in ems at most
+_SPREAD = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)  # how much its letters differ by share there; without, titles have most room
+_GIST_LINES, _GIST_WIDTH = 3, 7.6  # lines of the gist for which a box has room, and their width in ems at most,
+_MIDDLE = 2  # at this level: three words of a title are whole there
 _PICTURE_WIDTH = 7.5  # width of the picture of a topic of images, in ems
 
 
@@ -35,10 +38,10 @@ class BoxPicture(NamedTuple):
 
 
 class Gist(NamedTuple):
-    """The contents of a box at one zoom level of a small tree: as many whole words as there is room for.
+    """The contents of a box at one zoom level of a small tree: the title, and as many whole words as have room.
 
-    ``head`` is the font size of rank and share, the same in all boxes.  The words are in font size ``font``: the lines
-    ``title`` hold those of the name or title, ``lines`` others.
+    ``head`` is the font size of identity and share, the same in all boxes.  The words are in font size ``font``: the
+    lines ``title`` hold the title, which is cut at its end if there is no room, and ``lines`` others.
     """
 
     head: float
@@ -50,18 +53,17 @@ class Gist(NamedTuple):
 class TopicBox(NamedTuple):
     """The contents and size of one node, before it has a place.
 
-    ``bar`` is the share relative to the largest share of the layer; ``title`` are the lines of the name or title, and
-    ``lines`` those of the other words, in font size ``font``.  When the tree is small, one of ``gists`` is shown
+    ``bar`` is the share relative to the largest share of the layer; ``title`` are the lines of the title, and ``lines``
+    those of the other words, in font size ``font``.  When the tree is small, one of ``gists`` is shown
     instead, one for each zoom level, that with the smallest letters first.  At every level letters grow with the share
-    of the topic, and with nothing else.  Topics of images have a ``picture`` instead of words.  The text of a ``quiet``
-    box is paler.
+    of the topic, and with nothing else; the smaller the tree, the less they differ.  Topics of images have a
+    ``picture`` instead of words.  The text of a ``quiet`` box is paler.
     """
 
     node: Node
-    rank: str
+    identity: str
     share: str
     bar: float
-    name: str
     title: tuple[str, ...]
     lines: tuple[str, ...]
     font: float
@@ -79,7 +81,9 @@ def choose_font_size(hierarchy: Hierarchy, node: Node) -> float:
     return float(max(SMALLEST, LARGEST * relative**0.1))
 
 
-def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], edges: Iterable[Edge] = ()) -> dict[Node, TopicBox]:
+def make_boxes(
+    hierarchy: Hierarchy, nodes: Iterable[Node], edges: Iterable[Edge] = (), *, n_lines: int = 1
+) -> dict[Node, TopicBox]:
     """Return the box of every node, with its contents and size.
 
     Parameters
@@ -88,6 +92,8 @@ def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], edges: Iterable[Edge
     nodes : iterable of Node
     edges : iterable of Edge
         The edges that are drawn.  Gists of a child leave out words that the box of a parent shows at the same zoom.
+    n_lines : int
+        Lines of the title for which every box has room, however small the tree is.
     """
     parents: dict[Node, list[Node]] = {}
     for edge in edges:
@@ -97,37 +103,36 @@ def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], edges: Iterable[Edge
     boxes: dict[Node, TopicBox] = {}
     for node in sorted(nodes, key=lambda node: -node.layer):
         above = [boxes[parent] for parent in parents.get(node, ()) if parent in boxes]
-        boxes[node] = _make_box(hierarchy, node, above, GIST_SIZE * least)
+        boxes[node] = _make_box(hierarchy, node, above, GIST_SIZE * least, n_lines)
     return {node: boxes[node] for node in nodes}
 
 
-def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], head: float) -> TopicBox:
-    """Return the box of a topic; ``head`` is the font size of rank and share in a small tree."""
+def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], head: float, n_lines: int) -> TopicBox:
+    """Return the box of a topic; ``head`` is the font size of identity and share in a small tree."""
     font = choose_font_size(hierarchy, node)
     largest = float(hierarchy.shares[node.layer - 1].max())
-    rank, share = str(hierarchy.rank(node)), format_percent(hierarchy.share(node))
-    name = shorten(hierarchy.name(node), 40)
+    identity, share = format_identity(node), format_percent(hierarchy.share(node))
     pictured = has_pictures(hierarchy)
     title, others = _choose_words(hierarchy, node)
-    width = max(_measure_width(title, others, pictured=pictured), measure_head(rank, share)) * font
+    width = max(_measure_width(title, others, pictured=pictured), measure_head(identity, share)) * font
     if not pictured:
-        width = max(width, head * measure_head(rank, share))
-        widest = max((BOLD * measure_text(word) for word in title), default=0.0)
-        width = max(width, GIST_SIZE * font * min(widest, _GIST_WIDTH))
-    title_lines, lines = wrap_words(title, width / font / BOLD), wrap_words(others, width / font)
+        width = max(width, LEVELS[-1] * head * BOLD * measure_text(identity))  # the share is left out without room
+        width = max(width, GIST_SIZE * font * min(_find_widest(title), _GIST_WIDTH))
+    title_lines, lines = fit_lines(title, width / font / BOLD, len(title)), wrap_words(others, width / font)
     width += 2 * PADDING
     height = HEAD * font + LEADING * font * (len(lines) + len(title_lines)) + 2 * PADDING - 3
     picture = _place_picture(hierarchy, node, width - 2 * PADDING, height) if pictured else None
     if picture is not None:
         height += picture.height + 2
     else:
-        height = max(height, GIST_HEAD * head + _GIST_LINES * GIST_LEADING * GIST_SIZE * font + PADDING + 1)
+        lines_height = _GIST_LINES * GIST_LEADING * head * (GIST_SIZE * font / head) ** _SPREAD[_MIDDLE]
+        height = max(height, LEVELS[_MIDDLE] * (GIST_HEAD * head + lines_height) + PADDING + 1)
+        height = max(height, LEVELS[-1] * (GIST_HEAD + n_lines * GIST_LEADING) * head + 5)
     box = TopicBox(
         node=node,
-        rank=rank,
+        identity=identity,
         share=share,
         bar=hierarchy.share(node) / largest if largest > 0 else 0.0,
-        name=name,
         title=tuple(title_lines),
         lines=tuple(lines),
         font=font,
@@ -140,67 +145,60 @@ def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], hea
     return box if pictured else box._replace(gists=_choose_gists(box, head, (title, others), parents))
 
 
-def measure_head(rank: str, share: str) -> float:
-    """Return the width of the line of rank and share, in ems."""
-    return BOLD * HEADER * measure_text(rank) + measure_text(share) + 0.7
+def measure_head(identity: str, share: str) -> float:
+    """Return the width of the line of identity and share, in ems."""
+    return BOLD * HEADER * measure_text(identity) + measure_text(share) + 0.7
 
 
-def _choose_words(hierarchy: Hierarchy, node: Node) -> tuple[list[str], list[str]]:
-    """Return the words of a box's name or title, and its other words, without those of topics of images."""
-    name = shorten(hierarchy.name(node), 40).split()
+def _choose_words(hierarchy: Hierarchy, node: Node) -> tuple[str, list[str]]:
+    """Return the title of a box and its other words; of topics of images, only a name that a user gave."""
     if has_pictures(hierarchy):
-        return ([" ".join(name)] if name else []), []
-    title = name or hierarchy.title_words(node)
-    n_others = PRINTED_WORDS - (0 if name else len(title))
-    others = [word.text for word in hierarchy.top_words(node)] if name else hierarchy.other_words(node, n_others)
-    return [shorten(word, LONGEST) for word in title], [shorten(word, LONGEST) for word in others]
+        return shorten(hierarchy.name(node), LONGEST_TITLE), []
+    n_others = PRINTED_WORDS - (0 if hierarchy.name(node) else len(hierarchy.title_words(node)))
+    others = hierarchy.other_words(node, n_others)
+    return shorten(hierarchy.title(node), LONGEST_TITLE), [shorten(word, LONGEST) for word in others]
 
 
-def _measure_width(title: Sequence[str], others: Sequence[str], *, pictured: bool) -> float:
+def _find_widest(title: str) -> float:
+    """Return the width in ems of the widest word of a title for which a box is made wide."""
+    return min(max((BOLD * measure_text(word) for word in title.split()), default=0.0), _WIDEST)
+
+
+def _measure_width(title: str, others: Sequence[str], *, pictured: bool) -> float:
     """Return the width in ems at which all words together are about `SHAPE` times as wide as high."""
-    area = sum(measure_text(word) + 0.28 for word in (*title, *others)) * LEADING
-    widest = [*map(measure_text, others), *(BOLD * measure_text(word) for word in title)]
-    return max([math.sqrt(area * SHAPE), _PICTURE_WIDTH * pictured, *widest])
+    area = sum(measure_text(word) + 0.28 for word in (*title.split(), *others)) * LEADING
+    return max([math.sqrt(area * SHAPE), _PICTURE_WIDTH * pictured, _find_widest(title), *map(measure_text, others)])
 
 
 def _choose_gists(
-    box: TopicBox, head: float, contents: tuple[Sequence[str], Sequence[str]], parents: Sequence[TopicBox]
+    box: TopicBox, head: float, contents: tuple[str, Sequence[str]], parents: Sequence[TopicBox]
 ) -> tuple[Gist, ...]:
-    """Return the gist of a box at each zoom level, without words that a parent shows there, unless there are no others.
-
-    A name is not changed.
-    """
+    """Return the gist of a box at each zoom level; after the title come words that no parent shows there."""
     title, others = contents
     gists = []
-    for level, magnification in enumerate(LEVELS):
-        shown = {word for parent in parents for word in _list_words(parent, level)} if not box.name else set()
-        if shown.issuperset((*title, *others)):
-            shown = set()
-        first, rest = ([word for word in words if word not in shown] for words in (title, others))
-        gists.append(_fill_gist(box, (head * magnification, GIST_SIZE * box.font * magnification), first, rest))
+    for level, (magnification, spread) in enumerate(zip(LEVELS, _SPREAD, strict=True)):
+        shown = {word for parent in parents for word in _list_words(parent, level)}
+        rest = [word for word in others if word not in shown]
+        size = head * magnification * (GIST_SIZE * box.font / head) ** spread
+        gists.append(_fill_gist(box, (head * magnification, size), title, rest))
     return tuple(gists)
 
 
 def _list_words(box: TopicBox, level: int) -> list[str]:
     """Return the words that a box shows at a zoom level."""
-    return [
-        word for gist in box.gists[level : level + 1] for line in (*gist.title, *gist.lines) for word in line.split()
-    ]
+    lines = [line for gist in box.gists[level : level + 1] for line in (*gist.title, *gist.lines)]
+    return [word.rstrip(",") for line in lines for word in line.split()]
 
 
-def _fill_gist(box: TopicBox, sizes: tuple[float, float], title: Sequence[str], others: Sequence[str]) -> Gist:
-    """Return the gist with as many whole words as fit into a box; one word is cut if otherwise there would be none.
+def _fill_gist(box: TopicBox, sizes: tuple[float, float], title: str, others: Sequence[str]) -> Gist:
+    """Return the gist with the title and as many other words as fit into a box, none if the title has to be cut.
 
     ``sizes`` are the font sizes of the head and of the words.
     """
     head, font = sizes
     width, n_lines = (box.width - 2 * PADDING) / font, int((box.height - GIST_HEAD * head - 4) / (GIST_LEADING * font))
-    first = _fit_words(title, width / BOLD, n_lines)
-    rest = _fit_words(others, width, n_lines - len(first))
-    if not first and not rest and n_lines > 0:
-        word = next(iter((*title, *others)), "")
-        cuts = (shorten(word, length) for length in range(len(word), 1, -1))
-        first = [cut for cut in cuts if BOLD * measure_text(cut) <= width][:1]
+    first = fit_lines(title, width / BOLD, n_lines)
+    rest = _fit_words(others, width, n_lines - len(first)) if " ".join(first) == title else []
     return Gist(head, font, tuple(first), tuple(rest))
 
 

@@ -76,7 +76,7 @@ class OpenedTopic(NamedTuple):
         hierarchy, node = self.hierarchy, self.node
         layer = f" of layer {node.layer}" if self.edges else ""
         share = format_percent(hierarchy.share(node))
-        return f"topic {hierarchy.rank(node)}{layer} of run {hierarchy.run}, {share} of its tokens"
+        return f"topic {format_identity(node)}{layer} of run {hierarchy.run}, {share} of its tokens"
 
 
 class OpenedLine(NamedTuple):

@@ -8,7 +8,7 @@ from app.views.palette import declare_hue
 from app.views.text import escape, format_percent
 from engine.hierarchy.tree import Node
 
-_LEAST_NAMED = 0.02  # width of a cell that shows more than its rank
+_LEAST_NAMED = 0.04  # width of a cell that shows more than its number
 
 
 class IcicleCell(NamedTuple):
@@ -77,13 +77,13 @@ def draw_icicle(hierarchy: Hierarchy, roots: Collection[Node], shown: Collection
 
 def _draw_cell(hierarchy: Hierarchy, cell: IcicleCell, roots: Collection[Node], shown: Collection[Node]) -> str:
     node, key = cell.node, format_identity(cell.node)
-    rank, title, share = hierarchy.rank(node), hierarchy.title(node), format_percent(hierarchy.share(node))
-    tip = escape(f"Topic {rank} of layer {node.layer} ({share}): {title}")
-    words = "".join(f"<span>{escape(word)}</span>" for word in title.split()) if cell.width >= _LEAST_NAMED else ""
+    identity, title, share = format_identity(node), hierarchy.title(node), format_percent(hierarchy.share(node))
+    tip = escape(f"Topic {identity} ({share}): {title}")
+    words = f"<span>{escape(title)}</span>" if cell.width >= _LEAST_NAMED else ""
     mark = ' aria-current="true"' if node in roots else ""
     kind = ' class="ex-drawn"' if node in shown else ""
     place = f"left:{100 * cell.left:.2f}%;width:{100 * cell.width:.2f}%"
     return (
         f'<button data-do="root" data-id="{key}" data-key="{key}"{kind}{mark} title="{tip}" aria-label="{tip}"'
-        f' style="{place}"><b>{rank}</b>{words}</button>'
+        f' style="{place}"><b>{identity}</b>{words}</button>'
     )

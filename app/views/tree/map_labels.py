@@ -20,7 +20,7 @@ _GAP = 4.0  # between a circle and its label
 _MOVES = 9, 4.5  # positions of a caption across and down, and how far it moves, relative to its letters
 _DISTANCE_COST = 0.35  # of a caption's distance from its centre, relative to what it covers of circles
 _WORD_COST = 2.5  # of each word that a caption lacks, relative to its letters
-_COUNTS = (1, 2, 2, 3, 3, 3)  # words of each way of `list_lines`
+_COUNTS = (1, 2, 2, 3, 3, 3)  # parts of each way of `list_lines`
 
 # places of a label around a circle: the direction from the centre of the circle to the label
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.7, -0.7), (0.7, 0.7), (-0.7, -0.7), (-0.7, 0.7))
@@ -49,17 +49,24 @@ class PlacedText(NamedTuple):
 
 
 def list_lines(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the ways of writing the first one, two or three words, the shortest first.
+    """Return the ways of writing the first one, two or three parts of a title, the shortest first.
 
-    >>> list_lines(["film", "award"])
-    [('film',), ('film award',), ('film', 'award')]
+    What lacks a part ends with an ellipsis.
+
+    >>> list_lines(["film,", "award"])
+    [('film…',), ('film, award',), ('film,', 'award')]
     """
-    ways: list[tuple[str, ...]] = [tuple(words[:1])]
+    ways: list[tuple[str, ...]] = [_end(words[:1], cut=len(words) > 1)]
     if len(words) > 1:
-        ways += [(" ".join(words[:2]),), tuple(words[:2])]
+        two = _end(words[:2], cut=len(words) > 2)
+        ways += [(" ".join(two),), two]
     if len(words) > 2:
         ways += [(" ".join(words[:3]),), (" ".join(words[:2]), words[2]), tuple(words[:3])]
     return ways
+
+
+def _end(words: Sequence[str], *, cut: bool) -> tuple[str, ...]:
+    return (*words[:-1], f"{words[-1].rstrip(',')}…") if cut else tuple(words)
 
 
 def place_labels(
@@ -73,7 +80,7 @@ def place_labels(
     Parameters
     ----------
     words : sequence of sequences of str
-        The words of each circle, the most important circle first.
+        The parts of the title of each circle, at most three, the most important circle first.
     circles : Circles
     sizes : sequence of float
         The size of letters at each level, the nearest level (with the smallest letters) first.

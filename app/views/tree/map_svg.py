@@ -12,7 +12,7 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.topic_images import has_pictures
 from app.views.palette import LIVE, PictureTheme, find_layer_colour
-from app.views.text import escape, format_percent, measure_text, shorten
+from app.views.text import LONGEST_TITLE, escape, format_percent, measure_text, shorten, shorten_words
 from app.views.tree import tree_svg
 from app.views.tree.boxes import LONGEST
 from app.views.tree.map_labels import Circles, PlacedText, place_captions, place_labels
@@ -134,10 +134,10 @@ def _settle_circles(places: FloatArray, shares: FloatArray, width: float) -> Cir
 
 
 def _choose_words(hierarchy: Hierarchy, node: Node) -> list[str]:
-    """Return at most three words that stand for a topic: those of its name or title, or its rank if it has none."""
-    name = hierarchy.name(node)
-    words = name.split()[:3] if name else [] if has_pictures(hierarchy) else hierarchy.title_words(node)
-    return [shorten(word, LONGEST) for word in words] or [str(hierarchy.rank(node))]
+    """Return the title of a topic in at most three parts; its rank if it is an image without a name."""
+    if has_pictures(hierarchy) and not hierarchy.name(node):
+        return [format_identity(node)]
+    return shorten(shorten_words(hierarchy.title(node), LONGEST), LONGEST_TITLE).split(maxsplit=2)
 
 
 def _place_all_captions(
@@ -218,11 +218,11 @@ def _draw_topic(
 ) -> str:
     """Draw the circle of a topic, and its label at each of some levels where it has one."""
     node, (x, y) = topics.nodes[number], topics.circles.centres[number].tolist()
-    title, rank, share = hierarchy.title(node), hierarchy.rank(node), format_percent(hierarchy.share(node))
+    title, identity, share = hierarchy.title(node), format_identity(node), format_percent(hierarchy.share(node))
     words = ", ".join(word.text for word in hierarchy.top_words(node))
     parent = topics.parents.get(node)
     under = f"heaviest parent: {hierarchy.title(parent)} (layer {parent.layer})" if parent is not None else ""
-    tip = f"{escape(title)}&#10;topic {rank}, {share}&#10;{escape(words)}{f'&#10;{escape(under)}' if under else ''}"
+    tip = f"{escape(title)}&#10;topic {identity}, {share}&#10;{escape(words)}{f'&#10;{escape(under)}' if under else ''}"
     is_selected = "true" if node == choice.selected else "false"
     fill, opacity = _choose_fill(topics, parent, theme)
     shape = (
@@ -230,10 +230,11 @@ def _draw_topic(
         f'fill-opacity="{opacity}" stroke="{theme.ink}" stroke-opacity=".55" stroke-width="1"/>'
     )
     texts = "".join(_draw_label(*each, (x, y), theme) for each in labels)
-    label = escape(f"topic {rank}, {share}. {words}")
+    label = escape(f"{title}: topic {identity}, {share}. {words}")
+    place = 0 if hierarchy.rank(node) == 1 else -1
     return (
         f'<g transform="translate({x:.1f} {y:.1f})" class="tp-node" data-id="{format_identity(node)}" role="treeitem" '
-        f'tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{is_selected}" aria-label="{label}" '
+        f'tabindex="{place}" aria-level="1" aria-selected="{is_selected}" aria-label="{label}" '
         f'data-tip="{tip}">{shape}{texts}</g>'
     )
 
@@ -262,7 +263,7 @@ def _draw_legend(hierarchy: Hierarchy, topics: _MapTopics, theme: PictureTheme) 
         entries.append(("other parents", theme.muted))
     width, x, row, pieces = topics.circles.size[0], _MARGIN, 0, []
     for title, colour in entries:
-        text = shorten(title, 40)
+        text = shorten(title, LONGEST_TITLE)
         length = 2 * _LEGEND_SIZE + _LEGEND_SIZE * measure_text(text)
         if x > _MARGIN and x + length > width - _MARGIN:
             x, row = _MARGIN, row + 1

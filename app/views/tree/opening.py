@@ -46,12 +46,19 @@ RULES: Mapping[Detail, ChildRule] = {
 _MOST_OPENED = 30  # topics of a first view at most, unless the first root alone has more
 
 
-def list_top_topics(hierarchy: Hierarchy, *, light: bool = False) -> list[Node]:
-    """Return the topics of the top layer, most popular first, background ones last.
+def list_top_topics(hierarchy: Hierarchy, layer: int | None = None, *, light: bool = False) -> list[Node]:
+    """Return the topics of a layer (default: the top), most popular first, background ones last.
 
     Light topics are left out unless ``light``, or if all are light.
+
+    Raises
+    ------
+    LookupError
+        When there is no such layer.
     """
-    nodes = hierarchy.nodes(hierarchy.n_layers)
+    own = layer or hierarchy.n_layers
+    hierarchy.at_rank(own, 1)
+    nodes = hierarchy.nodes(own)
     nodes = [node for node in nodes if light or node not in hierarchy.light] or nodes
     return sorted(nodes, key=lambda node: hierarchy.role(node) == BACKGROUND)
 

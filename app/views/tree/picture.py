@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from app.views.compare.recurrence import describe_most
 from app.views.palette import LIVE, PictureTheme
 from app.views.text import escape, format_percent
 from app.views.tree.boxes import TopicBox, make_boxes
@@ -122,11 +123,11 @@ class TreeChoice(NamedTuple):
     """The chosen part of the graph: roots, threshold (the paper's tau), direction, part, folded and hidden topics.
 
     ``label`` is the class, from 1, whose weights are shown; 0 is none.  With ``light``, topics of few tokens are drawn
-    too; otherwise only those that are roots.  With ``sure``, only edges are drawn that are above the threshold with a
-    probability of 90 %.  The threshold chooses the edges only if ``detail`` is "paper"; otherwise one of the `RULES`
-    does, and a weight is certain if it is above the average one.  ``finer`` are the runs whose topics are drawn below
-    the topics that they refine, and ``unfolded`` are those of their topics, such as ``12/L3:4``, whose children are
-    drawn too.
+    too; otherwise only those that are roots.  With ``sure``, only edges are drawn that most other seeds found, or where
+    there are none, that are above the threshold with a probability of 90 %.  The threshold chooses the edges only if
+    ``detail`` is "paper"; otherwise one of the `RULES` does, and a weight is certain if it is above the average one.
+    ``finer`` are the runs whose topics are drawn below the topics that they refine, and ``unfolded`` are those of their
+    topics, such as ``12/L3:4``, whose children are drawn too.
     """
 
     roots: tuple[Node, ...]
@@ -330,6 +331,12 @@ def describe_rule(choice: TreeChoice) -> str:
     return RULES[choice.detail].describe(choice.direction)
 
 
+def describe_sure(hierarchy: Hierarchy) -> str:
+    """Return in words which edges are kept if only those are drawn that are sure."""
+    seeds = hierarchy.recurrence
+    return "sure within this run (90 %)" if seeds is None else describe_most(seeds.n_runs)
+
+
 def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0, finer: Sequence[int] = ()) -> str:
     """Return the caption of a tree: run, snapshot, the meaning of an edge, and seed.
 
@@ -340,7 +347,7 @@ def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0,
     notes = f" · colour: weight for {opinion.name}" if opinion else ""
     notes += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
     notes += " · red dashes: made rarer" if any(edge.weight < 0 for edge in list_edges(hierarchy, choice)) else ""
-    notes += " · only edges that are sure (90 %)" if choice.sure else ""
+    notes += f" · only edges {describe_sure(hierarchy)}" if choice.sure else ""
     notes += "".join(f" · dotted: topics of run {run}, on documents of the topic above" for run in finer)
     return (
         f"{hierarchy.corpus} · run {hierarchy.run} · {hierarchy.moment} · "

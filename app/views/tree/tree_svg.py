@@ -5,9 +5,10 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from app.analysis.hierarchy import LIVE as LIVE_ROLE
-from app.analysis.hierarchy import EdgeCertainty, Hierarchy, format_identity
+from app.analysis.hierarchy import EdgeMark, Hierarchy, format_identity
+from app.views.compare.recurrence import describe_found
 from app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
-from app.views.text import escape, format_percent, format_weight, measure_text
+from app.views.text import BOLD, escape, format_percent, format_weight, measure_text
 from app.views.tree.boxes import (
     FAR,
     GIST_HEAD,
@@ -70,13 +71,13 @@ def draw_outline(box: TopicBox, theme: PictureTheme, dash: str = "") -> str:
 
 
 def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
-    """Draw the contents of a box: rank, share with its bar, the title, and the other words or the picture."""
+    """Draw the contents of a box: identity, share with its bar, the title, and the other words or the picture."""
     colour, font, ink = find_layer_colour(theme, box.node.layer), box.font, _choose_ink(box, theme)
     baseline, bar = PADDING + font * 0.92, PADDING + font * (HEAD - 0.42)
     full = box.width - 2 * PADDING
     bar_attributes = f'x="{PADDING}" y="{bar:.1f}" rx="1" fill="{colour}"'
     pieces = [
-        draw_text(PADDING, baseline, font * HEADER, colour, box.rank, _BOLD),
+        draw_text(PADDING, baseline, font * HEADER, colour, box.identity, _BOLD),
         draw_text(
             box.width - PADDING, baseline, font * 0.82, theme.muted, box.share, ' class="tp-share" text-anchor="end"'
         ),
@@ -100,7 +101,7 @@ def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN)
 def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN, *, note: str | None = None) -> str:
     """Draw the contents of a box in a small tree, for each zoom level; the style sheet shows one of them.
 
-    All have the rank, the share or ``note``, and some words; if the tree is smaller still, the rank alone is shown.
+    All have the identity, the share or ``note``, and some words; if the tree is smaller still, there is the identity.
     """
     if box.picture is not None:
         return ""
@@ -109,17 +110,19 @@ def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN, 
         f'<g class="tp-level tp-level-{level}">{_draw_gist_level(box, gist, aside, theme, marking)}</g>'
         for level, gist in enumerate(box.gists)
     )
-    size, colour = FAR, find_layer_colour(theme, box.node.layer)
-    rank = draw_text(0, 0.36 * size, size, colour, box.rank, f' text-anchor="middle"{_BOLD}')
+    size = min(FAR, box.width / max(BOLD * measure_text(box.identity), 1.0))
+    colour = find_layer_colour(theme, box.node.layer)
+    identity = draw_text(0, 0.36 * size, size, colour, box.identity, f' text-anchor="middle"{_BOLD}')
     place = f'transform="translate({box.width / 2:.1f} {box.height / 2:.1f})"'
-    return f'<g class="tp-gist">{levels}<g {place} class="tp-far"><g>{rank}</g></g></g>'
+    return f'<g class="tp-gist">{levels}<g {place} class="tp-far"><g>{identity}</g></g></g>'
 
 
 def _draw_gist_level(box: TopicBox, gist: Gist, aside: str, theme: PictureTheme, marking: WordMarking) -> str:
     colour, ink, size = find_layer_colour(theme, box.node.layer), _choose_ink(box, theme), gist.head
     full, bar = box.width - 2 * PADDING, f'x="{PADDING}" y="{1.32 * size:.1f}" rx="1" fill="{colour}"'
-    pieces = [draw_text(PADDING, 1.12 * size, size * HEADER, colour, box.rank, _BOLD)]
-    if measure_head(box.rank, aside) * size <= full + 0.1:
+    head = max(size, min(size * HEADER, full / (BOLD * measure_text(box.identity))))
+    pieces = [draw_text(PADDING, 1.12 * size, head, colour, box.identity, _BOLD)]
+    if measure_head(box.identity, aside) * size <= full + 0.1:
         pieces.append(draw_text(box.width - PADDING, 1.12 * size, size, theme.muted, aside, ' text-anchor="end"'))
     pieces.append(_draw_rect(full, 2.5, f'{bar} opacity=".18"') + _draw_rect(max(2.0, full * box.bar), 2.5, bar))
     y, leading = GIST_HEAD * size + 0.92 * gist.font, GIST_LEADING * gist.font
@@ -196,7 +199,8 @@ def _draw_line(line: str, marking: WordMarking) -> str:
         return escape(line)
     look = f'fill="{marking.colour}" font-weight="600" text-decoration="{marking.line}"'
     pattern = "|".join(re.escape(word) for word in sorted(marking.words, key=len, reverse=True))
-    parts = re.split(rf"(?<!\S)({pattern})(?!\S)", line)  # every second part is a marked word, which may have blanks
+    # every second part is a marked word, which may have blanks, and in a title a comma behind it
+    parts = re.split(rf"(?<!\S)({pattern})(?=,?(?:\s|$))", line)
     return "".join(f"<tspan {look}>{escape(part)}</tspan>" if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
@@ -367,29 +371,34 @@ def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
         path += f' stroke="{look.theme.lowers}" stroke-opacity=".75" stroke-dasharray="{RARER_DASHES}"'
     edge = curve.edge
     tau = look.threshold
-    certainty = None if tau is None else hierarchy.find_certainty(edge.above, edge.below, tau)
-    if certainty is not None and stroke is None and edge.weight >= 0:
-        path += f' stroke-opacity="{FAINT + (SOLID - FAINT) * certainty.inclusion:.2f}"'
+    mark = None if tau is None else hierarchy.find_mark(edge.above, edge.below, tau)
+    if mark is not None and mark.strength is not None and stroke is None and edge.weight >= 0:
+        path += f' stroke-opacity="{FAINT + (SOLID - FAINT) * mark.strength:.2f}"'
     if not look.live:
         return f"{hem}{path}/>"
     tip = describe_edge(hierarchy, edge)
-    tip += "" if certainty is None else f"\n{describe_certainty(certainty)}"
+    tip += "" if mark is None else "".join(f"\n{line}" for line in describe_mark(mark))
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
     lines = "&#10;".join(escape(line) for line in tip.split("\n"))  # a plain newline in an attribute is read as a blank
     ends = f'data-from="{format_identity(edge.above)}" data-to="{format_identity(edge.below)}" data-tip="{lines}"'
     return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{hem}{path} class="tp-line"/></g>'
 
 
-def describe_certainty(certainty: EdgeCertainty) -> str:
-    """Return in one line how certain an edge is: its interval, and the probability that it is above the threshold."""
-    interval = f"between {format_weight(certainty.low)} and {format_weight(certainty.high)} (90 %)"
-    return f"{interval}; above the threshold with {100 * certainty.inclusion:.0f} %"
+def describe_mark(mark: EdgeMark) -> list[str]:
+    """Return in lines what speaks for an edge: how many other seeds found it, and how sure it is within its run."""
+    lines = [describe_found(mark.found + 1, mark.others + 1)] if mark.others else []
+    if mark.certainty is None:
+        return lines
+    _, low, high = mark.certainty
+    sure = "sure within this run" if mark.certainty.is_sure else "within this run"
+    above = f"{sure}: above the threshold with {format_percent(mark.certainty.inclusion)}"
+    return [*lines, f"{above}, weight between {format_weight(low)} and {format_weight(high)} (90 %)"]
 
 
 def describe_edge(hierarchy: Hierarchy, edge: Edge) -> str:
     """Return the meaning of an edge in two lines: the share of the child in the parent, or in what that changes."""
-    child = f"topic {hierarchy.rank(edge.below)} (layer {edge.layer - 1})"
-    parent = f"topic {hierarchy.rank(edge.above)} (layer {edge.layer})"
+    child = f"topic {hierarchy.cite(edge.below)}"
+    parent = f"topic {hierarchy.cite(edge.above)}"
     multiple = edge.size * hierarchy.widths[edge.layer - 2]
     if hierarchy.linear:
         first = f"{format_percent(edge.weight)} of {parent} is {child}"
@@ -423,12 +432,12 @@ def _write_roles(scene: TreeScene, box: TopicBox, look: TreeLook) -> str:
     """Return the attributes of a node for screen readers, the style sheet and the tooltip."""
     node, hierarchy = box.node, scene.hierarchy
     words = ", ".join(word.text for word in hierarchy.top_words(node))
-    head = f"topic {box.rank} of layer {node.layer}, {box.share} of the layer"
+    head = f"topic {box.identity}, {box.share} of the layer"
     role = hierarchy.role(node)
     head = head if role == LIVE_ROLE else f"{head}, {role}"
     if look.opinion is not None:
         head = f"{head}; {look.opinion.words(node)}"
-    label = f"{box.name}: {head}. {words}" if box.name else f"{head}. {words}"
+    label = f"{hierarchy.title(node)}: {head}. {words}"
     state = "false" if node in scene.part.hidden else "true"
     folds = f' aria-expanded="{state}"' if node in look.onward else ""
     is_selected = "true" if node == look.selected else "false"

@@ -14,10 +14,10 @@ _COLUMNS = (
     ("topic", "Topic", "In the order of popularity"),
     ("group", "Group", "In the order of size"),
     ("mean", "Mean", "The topic’s share of the words of the group: R = Σ n_j w_j / Σ n_j over its documents j"),
-    ("", "90 % interval", "Of the mean, from the differences between documents"),
+    ("", "90 % interval", "Of the mean, from what is chosen under Intervals"),
     ("documents", "n", "Documents of the group"),
     ("difference", "Difference", "The mean less that of the documents the group is compared with"),
-    ("", "90 % interval", "Of the difference: R − S − √((R − l)² + (u′ − S)²) to R − S + √((u − R)² + (S − l′)²)"),
+    ("", "90 % interval", "By documents alone: R − S − √((R − l)² + (u′ − S)²) to R − S + √((u − R)² + (S − l′)²)"),
 )  # fmt: skip
 _LETTERS = 40  # of a group or topic
 _NAMED = 5  # topics of a sentence

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.views.markup import write_element
+from app.views.markup import draw_title, write_element
 from app.views.text import escape, format_percent, shorten
 
 _MARKS = {1: '<i aria-label="more than elsewhere">▲</i>', -1: '<i aria-label="less than elsewhere">▼</i>'}
 _HEADROOM = 1.4  # length of a row in multiples of the largest share, at most; intervals may be cut
-_LETTERS = 40  # of the name of a group or topic
+_LETTERS = 40  # of the name of a group
 
 
 class GroupBar(NamedTuple):
@@ -51,7 +51,12 @@ class GroupTable(NamedTuple):
     beyond: NDArray[np.int8]
 
 
-def draw_group_bars(bars: Sequence[GroupBar], everywhere: float, form: Callable[[float], str] = format_percent) -> str:
+def draw_group_bars(
+    bars: Sequence[GroupBar],
+    everywhere: float,
+    form: Callable[[float], str] = format_percent,
+    bands: str = "90 % intervals",
+) -> str:
     """Return bars with intervals, in the order given, and a line at the topic's share in all documents.
 
     Parameters
@@ -60,13 +65,15 @@ def draw_group_bars(bars: Sequence[GroupBar], everywhere: float, form: Callable[
     everywhere : float
     form : (share) -> str
         Writes a share.
+    bands : str
+        What the intervals are.
     """
     known = [bar for bar in bars if np.isfinite(bar.mean)]
     largest = max((bar.mean for bar in known), default=0.0)
     top = min(max((bar.high for bar in known), default=0.0), _HEADROOM * largest) or 1.0
     rows = "".join(_draw_bar(bar, top, form) for bar in bars)
     style = f"--everywhere:{100 * min(everywhere / top, 1.0):.2f}%"
-    note = f"Line: all documents, {form(everywhere)}. Thin bars: 90 % intervals."
+    note = f"Line: all documents, {form(everywhere)}. Thin bars: {bands}."
     return f'<div class="tr-groups" style="{style}"><ol>{rows}</ol><p class="tr-note">{note}</p></div>'
 
 
@@ -106,7 +113,7 @@ def draw_heat_map(table: GroupTable) -> str:
 
 
 def _draw_heat_row(table: GroupTable, topic: int, average: float) -> str:
-    title = escape(shorten(table.topics[topic], _LETTERS))
+    title = draw_title(table.topics[topic])
     name = write_element("button", title, type="button", data_do="topic", data_id=table.keys[topic])
     cells = []
     for group in range(len(table.groups)):

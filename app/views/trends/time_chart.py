@@ -294,8 +294,9 @@ def _draw_names(frame: Frame, ends: Sequence[tuple[float, TimeLine]]) -> str:
         lowest = at
         spot = f'data-key="{line.key}" x="{edge + 16:g}" y="{at + 4:.1f}" fill="{line.colour}"'
         lead = f'd="M{edge:g} {y:.1f}L{edge + 13:g} {at:.1f}" stroke="{line.colour}"'
+        tip = f"<title>{escape(line.title)}</title>"
         parts.append(f'<path class="tr-lead" {lead}/>')
-        parts.append(f'<text class="tr-name" {spot}>{escape(shorten(line.title, _LETTERS))}</text>')
+        parts.append(f'<text class="tr-name" {spot}>{escape(shorten(line.title, _LETTERS))}{tip}</text>')
     return "".join(parts)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from app.analysis.filters import DateRange
 from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicEffect
+from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicEffect, describe_bands
 from app.analysis.typical import TypicalTopics, TypicalWords
 from app.views.explore.controls import draw_segments
 from app.views.explore.refining import draw_refine_selection
@@ -15,7 +15,7 @@ from app.views.filters import draw_conditions, draw_filter_form
 from app.views.markup import draw_options, draw_select, write_attributes, write_element
 from app.views.palette import LIVE
 from app.views.save_table import draw_save_table
-from app.views.text import escape, format_percent, shorten
+from app.views.text import escape, format_percent
 from app.views.trends.column_dialog import ColumnEntry, draw_column_button, draw_column_dialog
 from app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
 from app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button, format_change
@@ -24,6 +24,10 @@ from app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_a
 from app.views.trends.typical_card import draw_typical
 from engine.hierarchy.tree import Node
 
+_INTERVALS = (("documents", "Usual intervals"), ("topics", "Wider intervals"))
+_INTERVAL_TIP = (
+    "Intervals from the differences between documents, or wider ones that also have those between samples of the topics"
+)
 _TABS = (
     ("time", "Over time", "How the shares of topics change from period to period"),
     ("groups", "By group", "How the shares of topics differ between groups of documents"),
@@ -54,7 +58,7 @@ class TrendChoices(NamedTuple):
         Name of the column of dates or groups; empty if there is none.
     dates, groups : sequences of str
         Names of the columns of dates, and of categories and numbers.
-    unit, moving, weigh, drawn : str
+    unit, moving, weigh, drawn, interval : str
     zoomed : bool
         Whether only the selected range of dates is shown.
     effects : EffectChoices
@@ -74,6 +78,7 @@ class TrendChoices(NamedTuple):
     moving: str
     weigh: str
     drawn: str
+    interval: str
     zoomed: bool
     effects: EffectChoices
     where: Sequence[str]
@@ -172,6 +177,7 @@ def _draw_controls(page: TrendPage) -> str:
     if choices.trend == "time":
         parts.append(draw_period_choices(choices.unit, choices.moving))
     parts.append(draw_weight_choice(choices.weigh))
+    parts.append(draw_select("interval", _INTERVALS, choices.interval, "Intervals", _INTERVAL_TIP))
     if choices.trend == "time":
         parts.append(draw_segments("drawn", choices.drawn, _FORMS, "Form of the picture"))
     parts.append(draw_save_table(hierarchy, choices.trend, layer=choices.layer))
@@ -183,7 +189,7 @@ def _draw_topic_choice(page: TrendPage) -> str:
     first = "Largest topics" if choices.trend == "time" else "All topics"
     chosen = "" if choices.topic is None else format_identity(choices.topic)
     entries = [
-        (format_identity(node), f"{hierarchy.rank(node)} · {shorten(hierarchy.title(node), 44)}")
+        (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
         for node in hierarchy.nodes(choices.layer)
     ]
     options = draw_options([("", first), *entries], chosen)
@@ -220,7 +226,10 @@ def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:
 
 def _tell_missing(page: TrendPage, figure: TimeFigure, form: str) -> str:
     """Return what the bands and bars are, and a button for the documents without a date."""
-    meaning = {"lines": "Bands: 90 % intervals. ", "stream": "As thick as the share times the number of documents. "}
+    meaning = {
+        "lines": f"Bands: {describe_bands(figure.samples)}. ",
+        "stream": "As thick as the share times the number of documents. ",
+    }
     text = f"{meaning.get(form, '')}Grey bars: documents of every {figure.periods.unit}."
     if figure.missing:
         are = "document has no date and is" if figure.missing == 1 else "documents have no date and are"
@@ -336,7 +345,7 @@ def _draw_by_group(page: TrendPage, figure: GroupFigure) -> str:
             for group, (name, condition) in enumerate(zip(figure.groups.names, figure.groups.conditions, strict=True))
         ]  # fmt: skip
         bars.sort(key=lambda bar: -bar.mean if np.isfinite(bar.mean) else np.inf)
-        picture = draw_group_bars(bars, float(figure.everywhere[column]))
+        picture = draw_group_bars(bars, float(figure.everywhere[column]), bands=describe_bands(figure.samples))
         parts.append(draw_card(hierarchy.title(choices.topic), picture))
     table = draw_effects(hierarchy, figure, page.effects, page.n_effects, choices.effects)
     parts.append(draw_card(f"Effects of {choices.column}", table))

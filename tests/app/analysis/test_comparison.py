@@ -205,9 +205,9 @@ def test_a_topic_that_one_of_two_snapshots_of_a_run_lacks_was_pruned_or_came_lat
         changes = find_edge_changes(comparison, 0.1)
         trees = draw_trees(comparison, changes, CompareCut(tuple(a.nodes(2)), tuple(b.nodes(2)), 0.1, 40))
         here, there = (trees.b, trees.a) if b.widths[1] == 11 else (trees.a, trees.b)
-        word = {"pruned": "pruned", "new": "not there yet", "": "not in B"}[absence]
-        assert f">{word}</text>" in here
-        assert f">{word}</text>" not in there
+        word = {"pruned": "pruned", "new": "not there yet", "": "no partner"}[absence]
+        assert f">{word}</tspan>" in here
+        assert f">{word}</tspan>" not in there
         assert [row["absence"] for row in list_pairs(comparison) if not (row["a"] and row["b"])] == [absence or None]
         summary = summarise_changes(comparison, changes)
         assert ("1 was pruned" in summary) == (absence == "pruned")
@@ -219,7 +219,9 @@ def test_the_change_in_short_names_words_and_counts_that_the_tables_have() -> No
     report, counts = summarise_changes(comparison, changes), count_kinds(changes)
     paired = sum(pair.paired for pair in comparison.pairs)
     assert f"<b>{paired} of 42 topics of A</b>" in report
-    assert f"{42 - paired} only in A, {42 - paired} only in B" in report
+    alike = np.mean([pair.score for pair in comparison.pairs if pair.paired])
+    assert f"have a partner in B, {100 * alike:.0f}% alike on average" in report
+    assert f"{42 - paired} of A and {42 - paired} of B have none" in report
     kept = counts["stronger"] + counts["weaker"] + counts["same"]
     assert f"<b>{kept} of {kept + counts['lost']} edges of A stay</b>" in report
     assert f"{counts['gained']} are new" in report
@@ -236,6 +238,21 @@ def test_a_word_in_short_is_named_where_it_moved_the_more_weight_and_never_twice
     assert not set(named["ins"]) & set(named["del"])
     most = max(comparison.pairs, key=lambda pair: comparison.b.share(pair.b) if pair.layer == 1 and pair.b else 0)
     assert set(comparison.words(most).entered) & set(named["ins"])
+
+
+def test_no_pair_is_less_than_30_percent_alike_unless_it_is_known_to_be_one() -> None:
+    a, b = frame_of(arrays(WIDTHS), 7), frame_of(arrays(WIDTHS, seed=2), 8)
+    comparison = compare(a, b)
+    scores = [pair.score for pair in comparison.pairs if pair.paired]
+    assert min(scores) >= 0.3
+    assert len(scores) < sum(WIDTHS)
+    assert {comparison.find_relation(pair) for pair in comparison.pairs} == {"nearest", "nearest left", "no partner"}
+    for pair in comparison.pairs:
+        if comparison.find_relation(pair) == "nearest":
+            (first, back) = comparison.list_candidates("a", pair.a)[0], comparison.list_candidates("b", pair.b)[0]
+            assert pair.b == first.node or pair.a == back.node
+    again = compare(a, replace(b, run=7))
+    assert {again.find_relation(pair) for pair in again.pairs} == {"the same topic"}
 
 
 def test_candidates_are_all_topics_of_the_other_side_best_first() -> None:

@@ -6,7 +6,7 @@ import feed_samples
 import numpy as np
 import pytest
 
-from app.analysis.mixing import ACTIVE, ENTROPY, LIKELIHOOD, MIXED, TOTAL, diagnose_chains, measure_mixing
+from app.analysis.mixing import ACTIVE, ENTROPY, LIKELIHOOD, MIXED, TOTAL, MixingFigure, diagnose_chains, measure_mixing
 from store import runs
 from store.points import Point
 
@@ -68,6 +68,34 @@ def test_the_points_of_several_runs_are_read_at_their_common_steps_after_burn_in
     assert math.isnan(missing.rhat)
     assert likelihood.rhat < 1.1
     assert not likelihood.constant
+
+
+def test_runs_whose_points_are_of_other_steps_are_compared_by_as_many_of_each(db):
+    numbers = []
+    for seed, steps in ((1, range(2, 101, 2)), (2, range(1, 101, 3))):
+        row, rng = feed_samples.run(db), np.random.default_rng(seed)
+        points = [Point(t, t, t, "r_sum", 0, rng.normal()) for t in steps]
+        runs.record_progress(db, row.number, row.attempt, minibatch=100, seconds=1.0, points=points)
+        numbers.append(row.number)
+    found = {each.name: each for each in measure_mixing(db, numbers, 1, 100)}
+    assert (found[TOTAL].chains, found[TOTAL].draws) == (2, 17)  # of 52, 54 ... and of 52, 55 ... 100
+    assert found[TOTAL].verdict == "too few draws to tell"
+
+
+@pytest.mark.parametrize(
+    ("figure", "verdict"),
+    [
+        (MixingFigure(TOTAL, 0, 2, 10, 0.977, 26.0), "too few draws to tell"),
+        (MixingFigure(TOTAL, 0, 2, 10, 2.3, 3.0), "not mixed"),
+        (MixingFigure(TOTAL, 0, 4, 100, 1.004, 90.0), "too few draws to tell"),
+        (MixingFigure(TOTAL, 0, 4, 100, 1.004, 390.0), "mixed"),
+        (MixingFigure(TOTAL, 0, 4, 100, 1.02, 390.0), "not mixed"),
+        (MixingFigure(TOTAL, 0, 4, 3, math.nan, math.nan), "not known: 3 draws of each run, 10 are needed"),
+        (MixingFigure(TOTAL, 0, 1, 90, math.nan, math.nan), "not known: fewer than two runs have it"),
+    ],
+)
+def test_the_verdict_says_what_is_known_and_whether_the_draws_are_enough(figure, verdict):
+    assert figure.verdict == verdict
 
 
 def test_a_run_that_stays_elsewhere_is_noticed_and_one_number_that_never_changes_too(db):

@@ -45,10 +45,10 @@ def test_only_what_is_lower_than_every_pair_of_seeds_is_beyond_them(value, usual
     assert is_below_range(value, usual) is said
 
 
-def run(number, point, averaged=None):
+def run(number, point, averaged=None, corpus="garden"):
     plan = {"minibatches": 100, "protocol": {"documents": 30}}
     fields = {"number": number, "minibatch": 100, "options": plan, "point_perplexity": point}
-    return SimpleNamespace(**fields, averaged_perplexity=averaged)
+    return SimpleNamespace(**fields, averaged_perplexity=averaged, corpus_name=corpus)
 
 
 def test_the_best_estimate_that_both_have_is_held_against_the_largest_difference_of_seeds():
@@ -65,3 +65,4 @@ def test_without_seeds_there_is_no_difference_to_speak_of_and_without_a_common_e
     found = compare_estimates(run(1, 900.0), run(2, 950.0), [], lambda _: {})
     assert (found.gap, found.exceeds_seeds) == (None, False)
     assert compare_estimates(run(1, 900.0), run(2, None), [], lambda _: {}) is None
+    assert compare_estimates(run(1, 900.0), run(2, 950.0, corpus="pond"), [], lambda _: {}) is None

@@ -118,7 +118,7 @@ def present(first, second, popularity):
     )
 
 
-def test_the_agreement_of_edges_is_the_weight_of_the_parents_found_again():
+def test_the_agreement_of_edges_is_the_weight_of_the_parents_found_again_beyond_chance():
     """By hand: topics 1 and 2 have the same parents in both, and topic 3 has .25 : .75 against .75 : .25."""
     edges = np.array([[0.6, 0.0], [0.0, 0.5], [0.2, 0.6]])
     popularity = (np.ones(3), np.array([1.0, 1.0]))
@@ -126,7 +126,9 @@ def test_the_agreement_of_edges_is_the_weight_of_the_parents_found_again():
     moved = present([2, 0, 1], edges[[2, 0, 1]][:, [1, 0]], popularity)
     assert topics.measure_edge_agreement([one, moved]) == pytest.approx([1.0])
     other = np.array([[0.6, 0.0], [0.0, 0.5], [0.6, 0.2]])
-    assert topics.measure_edge_agreement([one, present([0, 1, 2], other, popularity)]) == pytest.approx([2.5 / 3])
+    chance = (1 + 0 + 0.75 + 0 + 1 + 0.25 + 0.25 + 0.75 + 0.5) / 9  # all parents with all others' parents
+    expected = (2.5 / 3 - chance) / (1 - chance)
+    assert topics.measure_edge_agreement([one, present([0, 1, 2], other, popularity)]) == pytest.approx([expected])
     assert topics.measure_edge_agreement([one]) == []
 
 

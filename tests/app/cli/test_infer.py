@@ -49,9 +49,9 @@ def test_a_text_is_placed_by_its_words(store, tmp_path, capsys):
     assert fact["title"] == "letter.txt"
     assert (fact["tokens"], fact["known"], fact["unknown"]) == (5, 4, ["qwertz"])
     assert fact["theta"][0] == [3.0, 1.0, 0.0, 0.0]
-    assert fact["topics"][0][0]["id"] == "L1:1"
+    assert fact["topics"][0][0]["topic"] == "L1:1"
     assert fact["topics"][0][0]["share"] == pytest.approx(0.75)
-    assert [topic["id"] for topic in fact["paths"][0]["topics"]] == ["L2:1", "L1:1"]
+    assert [topic["topic"] for topic in fact["paths"][0]["topics"]] == ["L2:1", "L1:1"]
     assert fact["labels"][0]["label"] == "gardens"
     assert sum(label["probability"] for label in fact["labels"]) == pytest.approx(1.0)
 
@@ -84,7 +84,7 @@ def test_a_placed_text_names_its_topics_by_their_titles(store, tmp_path, capsys)
     assert topic["title"] == titles[topic["topic"]]
     words = re.escape(" ".join(topic["words"]))
     assert re.search(rf"%  {topic['title']}  +{words}\n", said)
-    assert f"  >  {topic['id']} {topic['title']}\n" in said
+    assert f"  >  {topic['topic']} {topic['title']}\n" in said
 
 
 def test_every_path_of_a_text_together_is_the_whole_of_it(store, tmp_path, capsys):

@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import garden
 import numpy as np
 import pytest
+import topiary
 from process_samples import NOBODY
 
 from app.analysis.hierarchy import KEPT_WORDS
@@ -601,7 +603,8 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ),
         ("delete 1", "run 1 is training; stop it before deleting it"),
         ("resume 1", "run 1 is running; there is nothing to resume"),
-        ("dance", "invalid choice: 'dance'"),
+        ("dance", "there is no command 'dance': there are demo, inspect, import"),
+        ("tran 1", "there is no command 'tran': did you mean train?"),
         ("", "the following arguments are required: COMMAND"),
     ],
 )
@@ -742,6 +745,7 @@ def test_the_only_benchmark_of_the_command_compares_topics(capsys):
 
 INTERRUPTED = """
 import sys
+import tomllib
 class CtrlC:
     def find_spec(self, name, *_):
         if name in ("app.cli.show", "app.cli.benchmark"):
@@ -830,6 +834,25 @@ def test_the_command_starts_without_loading_compiler_or_screen():
     assert found.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("words", ["--help", "--version"])
+def test_help_and_version_need_neither_store_nor_numbers(words):
+    """They answer in a tenth of a second, as long as nothing slow is loaded for them."""
+    script = "import atexit, sys; from app.cli import main\n"
+    script += "slow = {'numpy', 'numba', 'panel', 'scipy', 'sqlalchemy'}\n"
+    script += "atexit.register(lambda: sys.stderr.write(str(sorted(slow & set(sys.modules)))))\n"
+    script += "sys.exit(main.main(sys.argv[1:]))"
+    found = subprocess.run(
+        [sys.executable, "-c", script, words], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    assert found.stderr == "[]"
+
+
+def test_the_version_is_that_of_the_project(capsys):
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert call(capsys, "--version")[1] == f"topiary {project['version']}\n"
+    assert topiary.__version__ == project["version"]
+
+
 class Screen:
     """A terminal, or not."""
 
@@ -858,6 +881,15 @@ def test_progress_is_one_line_on_a_terminal_and_elsewhere_at_most_a_line_in_ten_
         assert screen.text.endswith("done\n")
         assert screen.text.count("\n") == 1 + (lines if not terminal else 0)
         assert ("\r" in screen.text) is terminal
+
+
+def test_a_long_run_writes_ten_lines_into_a_log(monkeypatch):
+    screen, now = Screen(terminal=False), iter(range(3000))
+    monkeypatch.setattr("app.jobs.progress.time.monotonic", lambda: float(next(now)))
+    progress = Progress(screen)
+    for step in range(3000):
+        progress.show(f"run 1: training, step {step}", step / 2999)
+    assert screen.text.count("\n") == 10
 
 
 @pytest.mark.parametrize(
@@ -1090,7 +1122,7 @@ def test_a_run_deleted_while_the_list_is_read_is_listed_without_a_figure(capsys,
 def test_seeds_prints_what_comes_back_and_quality_and_graphs_say_it_too(two_runs, tmp_path, capsys):
     out = call(capsys, "seeds", "1", "--store", two_runs)[1]
     assert out.startswith("runs that differ in the seed alone: 1 (seed 1), 2 (seed 2)\n")
-    assert "layer 1: agreement 100 %; 3 of 3 topics in both runs" in out
+    assert "layer 1: agreement adjusted for chance 100 %; 3 of 3 topics in both runs" in out
     assert re.search(r"2 of 2  L1:\d +1 +[\d.]+ %  ", out)
     facts = json.loads(call(capsys, "seeds", "1", "--layer", "1", "--json", "--store", two_runs)[1])
     assert [run["run"] for run in facts["runs"]] == [1, 2]
@@ -1100,7 +1132,7 @@ def test_seeds_prints_what_comes_back_and_quality_and_graphs_say_it_too(two_runs
     assert (layers[0]["seeds"]["agreement"], layers[0]["seeds"]["runs"]) == (1.0, 2)
     assert {topic["found_in"] for topic in layers[0]["by_topic"]} == {2}
     out = call(capsys, "quality", "1", "--no-labels", "--store", two_runs)[1]
-    assert "layer 1: agreement 100 %; 3 of 3 topics in both runs" in out
+    assert "layer 1: agreement adjusted for chance 100 %; 3 of 3 topics in both runs" in out
     assert "found in 2 of 2" in out
     path = tmp_path / "tree.json"
     call(capsys, "tree", "1", "--threshold", "0", "--output", str(path), "--store", two_runs)

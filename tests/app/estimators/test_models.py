@@ -78,7 +78,7 @@ def test_activations_of_every_layer_are_shares_and_topics_lie_on_the_simplex(fit
     for table in model.topics_:
         np.testing.assert_allclose(table.sum(axis=1), 1.0)
     assert [len(table) for table in model.topics_] == [len(share) for share in model.popularity_] == [3, 2]
-    assert list(model.get_feature_names_out()) == [f"dlda{k}" for k in range(5)]
+    assert list(model.get_feature_names_out()) == ["dlda_l1_0", "dlda_l1_1", "dlda_l1_2", "dlda_l2_0", "dlda_l2_1"]
 
 
 def test_topics_come_with_their_coherence_and_layers_with_their_diversity(fitted):
@@ -190,6 +190,9 @@ def test_the_same_random_state_gives_the_same_topics_whatever_the_threads():
     one = model.fit(counts).components_
     np.testing.assert_array_equal(clone(model).set_params(n_jobs=2).fit(counts).components_, one)
     assert not np.array_equal(clone(model).set_params(random_state=4).fit(counts).components_, one)
+    drawn = [clone(model).set_params(random_state=np.random.default_rng(5)).fit(each).components_
+             for each in (counts, sparse.dok_matrix(counts))]  # fmt: skip
+    assert np.array_equal(*drawn)
 
 
 def test_batch_gibbs_sweeps_all_documents():

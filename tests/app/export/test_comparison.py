@@ -46,7 +46,7 @@ def test_the_json_file_has_every_topic_and_every_edge_and_no_number_that_is_none
                 assert row[side] is None
             else:
                 hierarchy = comparison.hierarchy(side)
-                assert row[side]["topic"] == node.column + 1
+                assert row[side]["topic"] == format_identity(node)
                 assert (row[side]["rank"], row[side]["share"]) == (hierarchy.rank(node), hierarchy.share(node))
         assert (row["score"], row["margin"]) == (pair.score, pair.margin)
         assert row["share_change"] == comparison.compute_share_change(pair)
@@ -117,7 +117,7 @@ def test_topics_as_csv_are_read_back_with_their_numbers(comparison: Comparison) 
     assert len(read) == len(comparison.pairs)
     for pair, row in zip(comparison.pairs, read, strict=True):
         assert row["score"] == pair.score
-        assert row["topic_a"] == (pair.a.column + 1 if pair.a else "")
+        assert row["topic_a"] == (format_identity(pair.a) if pair.a else "")
         assert row["entered"] == " ".join(comparison.words(pair).entered)
         if pair.b:
             assert row["words_b"] == " ".join(word.text for word in comparison.b.top_words(pair.b))

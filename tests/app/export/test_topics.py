@@ -28,7 +28,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 def test_topics_of_columns_are_listed_by_layer_most_popular_first(hierarchy: Hierarchy) -> None:
     first, second = topics.list_column_topics(hierarchy, words=8)
     assert [(row["layer"], row["rank"], row["topic"], row["share"]) for row in (first, second)] == [
-        (2, 1, 2, 0.75), (2, 2, 1, 0.25),
+        (2, 1, "C2:2", 0.75), (2, 2, "C2:1", 0.25),
     ]  # fmt: skip
     assert set(second["words"]) == set(vocabulary(16)[:8])
     assert topics.list_column_topics(hierarchy, 1) == topics.list_column_topics(make_hierarchy()) == []
@@ -40,7 +40,7 @@ def test_files_have_both_sides_of_a_table_and_of_documents_no_side(hierarchy: Hi
     assert [row["words"] for row in rows[-2:]] == [
         " ".join(row["words"]) for row in topics.list_column_topics(hierarchy)
     ]
-    assert [(row["layer"], row["topic"], row["npmi"]) for row in rows[-2:]] == [(2.0, 2.0, ""), (2.0, 1.0, "")]
+    assert [(row["layer"], row["topic"], row["npmi"]) for row in rows[-2:]] == [(2.0, "C2:2", ""), (2.0, "C2:1", "")]
     assert json.loads(
         topics.write_topics(hierarchy, 2, tmp_path / "both.json").read_text()
     ) == topics.list_row_and_column_topics(hierarchy, 2)
@@ -58,7 +58,7 @@ def test_the_command_lists_them_below_those_of_the_rows(
     said = capsys.readouterr().out
     below = said[said.index("topics of the columns:") :].splitlines()
     assert len(below) == 3
-    assert below[1].split()[:3] == ["L2", "1", "75.0%"] or below[1].split()[:4] == ["L2", "1", "75.0", "%"]
+    assert below[1].split()[:3] == ["C2:2", "1", "75.0%"] or below[1].split()[:4] == ["C2:2", "1", "75.0", "%"]
     assert main.main(["topics", "7", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == topics.list_row_and_column_topics(hierarchy)
 
@@ -67,6 +67,7 @@ def test_the_library_has_them_as_a_table(hierarchy: Hierarchy, monkeypatch: pyte
     run = RunTopics.__new__(RunTopics)
     monkeypatch.setattr(RunTopics, "hierarchy", lambda _self, _minibatch=None: hierarchy)
     found = run.column_topics(words=3)
-    assert list(found.columns) == ["layer", "rank", "topic", "share", "title", "words"]
+    assert list(found.columns) == ["layer", "rank", "share", "title", "words"]
+    assert found.index.tolist() == ["C2:2", "C2:1"]
     assert [len(words) for words in found["words"]] == [3, 3]
     assert len(run.column_topics(3)) == 0

@@ -32,6 +32,19 @@ def test_every_line_has_its_time_the_store_who_it_was_and_what_was_done(log):
     assert second.endswith(" | deleted corpus 1 (garden)")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")
+def test_the_log_of_a_run_and_its_folder_are_of_their_owner_only_even_if_they_were_not(log):
+    path = logs.find_log("sqlite:///x.db", 1)
+    path.parent.mkdir(parents=True)
+    path.parent.chmod(0o755)
+    path.write_text("before\n")
+    path.chmod(0o644)
+    with logs.open_log("sqlite:///x.db", 1) as stream:
+        stream.write(b"after\n")
+    assert path.read_text() == "before\nafter\n"
+    assert [stat.S_IMODE(item.stat().st_mode) for item in (path, path.parent, log.parent)] == [0o600, 0o700, 0o700]
+
+
 def test_a_name_makes_no_second_line_and_steers_no_terminal(log):
     logs.record_action(
         "store.db", "renamed run 1 to x\n2026-01-01 00:00:00 UTC | store.db | root | deleted\u2028run 2\x1b[2J\x9b"

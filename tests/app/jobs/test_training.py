@@ -8,7 +8,7 @@ import pytest
 
 from app.jobs import training as mathematics
 from app.jobs.plan import RunOptions, make_plan
-from app.jobs.training import EXAMPLES, Training, find_best_documents, measure_effort
+from app.jobs.training import EXAMPLES, Training, TreeReference, find_best_documents, measure_effort
 from engine.contract import TEST, TRAIN, VALIDATION, Counts, Facts
 from engine.hierarchy import evaluate
 from engine.kernels import dlda, sdatm
@@ -166,15 +166,24 @@ def test_trees_are_compared_after_half_as_many_steps_again_and_kept_in_checkpoin
     assert [each.shape for each in position.tree.edges] == [(4, 3), (3, 2)]
     assert ((position.tree.persistence > 0.0) & (position.tree.persistence < 1.0)).all()
     assert not position.tree.is_settled, "so early all trees are alike"
+    assert len(position.tree.largest) == 2
     position = position._replace(titles=(np.arange(12).reshape(4, 3), np.arange(9).reshape(3, 3)))
     kept = training.unpack(9, training.pack(position))
     again = kept.tree
     assert [table.tolist() for table in kept.titles] == [table.tolist() for table in position.titles]
     assert int(again.minibatch) == 8
-    for mine, other in zip(
-        (*position.tree.edges, position.tree.persistence), (*again.edges, again.persistence), strict=True
-    ):
+    for mine, other in zip((*position.tree.edges, *position.tree[2:]), (*again.edges, *again[2:]), strict=True):
         np.testing.assert_array_equal(mine, other)
+
+
+def test_a_tree_is_not_settled_while_its_largest_top_topic_still_falls():
+    def tree(*largest):
+        return TreeReference(np.array(750), (np.eye(2),), np.array([0.95]), np.array(largest))
+
+    assert tree(0.3, 0.29).is_settled
+    assert not tree(0.44, 0.3).is_settled, "the topic that the start made too large still gives its edges away"
+    assert tree(0.2, 0.3).is_settled
+    assert tree().is_settled, "of a checkpoint of an earlier version"
 
 
 @pytest.mark.parametrize("inference", ["tlasgr", "gibbs"])

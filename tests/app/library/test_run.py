@@ -225,12 +225,12 @@ def test_a_tree_is_a_graph_of_what_roots_reach(run):
 
 def test_new_texts_are_placed_in_the_topics(run, tmp_path):
     found = run.infer(["a rose, a hedge and a lawn", "the crew of the rocket", "qwertz"])
-    assert [layer.shape for layer in found.theta] == [(3, 4), (3, 2)]
-    assert found.shares.iloc[0].sum() == pytest.approx(2.0)
-    assert found.shares.loc[2].isna().all()
+    assert [found.theta(layer).shape for layer in (1, 2)] == [(3, 4), (3, 2)]
+    assert found.shares(1).iloc[0].sum() == pytest.approx(1.0)
+    assert found.shares(1).loc[2].isna().all()
     assert found.documents["known"].tolist() == [3, 2, 0]
     assert found.documents.loc[2, "unknown"] == ["qwertz"]
-    top = run.topics(1).loc[found.theta[0].loc[0].idxmax()]
+    top = run.topics(1).loc[found.theta(1).loc[0].idxmax()]
     assert set(top["words"][:3]) <= set(WORDS["garden"])
     paths = found.paths(2)
     assert paths["document"].tolist() == [0, 0, 1, 1]
@@ -253,14 +253,14 @@ def test_new_texts_are_placed_in_the_topics(run, tmp_path):
 def test_texts_of_a_column_keep_its_index(run):
     texts = pd.Series(["the crew of the rocket", "qwertz", "a rose and a hedge"], index=["c", "q", "g"])
     found = run.infer(texts)
-    for frame in (found.documents, found.shares, *found.theta):
+    for frame in (found.documents, found.shares(2), found.theta(1), found.theta(2)):
         assert (frame.index.tolist(), frame.index.name) == (["c", "q", "g"], "document")
     assert found.paths(1)["document"].tolist() == ["c", "g"]
     assert found.nearest(1)["document"].tolist() == ["c", "g"]
     named = run.infer(texts.set_axis(pd.MultiIndex.from_product([["x"], [5, 6, 7]], names=["file", "page"])))
-    assert named.theta[0].index.names == ["file", "page"]
+    assert named.theta(1).index.names == ["file", "page"]
     assert named.paths(1)["document"].tolist() == [("x", 5), ("x", 7)]
-    pd.testing.assert_frame_equal(named.theta[0].reset_index(drop=True), found.theta[0].reset_index(drop=True))
+    pd.testing.assert_frame_equal(named.theta(1).reset_index(drop=True), found.theta(1).reset_index(drop=True))
 
 
 def test_what_lies_between_two_documents_is_a_table(run):

@@ -50,7 +50,7 @@ def test_certainty_says_in_how_many_runs_edges_are_found_and_is_empty_without_sa
 
 def test_exports_have_a_column_for_it_where_there_are_other_seeds(store, tmp_path):
     table = pd.read_csv(store.runs[1].export(tmp_path / "topics.csv"))
-    assert table.set_index(["layer", "topic"]).loc[(1, 4), ["found_in", "of_runs"]].tolist() == [4, 5]
+    assert table.set_index("topic").loc["L1:4", ["found_in", "of_runs"]].tolist() == [4, 5]
     graph = json.loads(store.runs[1].export(tmp_path / "tree.json", roots=["L2:2"], threshold=1.0).read_text())
     assert {node["id"]: node["found_in"] for node in graph["nodes"]} == {"L2:2": 5, "L1:3": 5, "L1:4": 4}
     assert "found_in" not in pd.read_csv(store.runs[6].export(tmp_path / "alone.csv"))
@@ -65,6 +65,9 @@ def test_shares_of_all_documents_are_a_sparse_matrix_with_the_columns_of_the_wei
         matrix = run.shares(1)
         assert matrix.shape == (DOCUMENTS, 4)
         np.testing.assert_allclose(matrix.toarray(), np.eye(4)[np.arange(DOCUMENTS) % 4], atol=2e-5)
+        np.testing.assert_allclose(run.shares(1, rest=True).sum(axis=1), 1, atol=1e-6)
+        assert run.theta(1).shape == (DOCUMENTS, 4)
+        np.testing.assert_allclose(run.theta(1) / 5, np.eye(4)[np.arange(DOCUMENTS) % 4])  # words of each subject
         assert run.shares(2).shape == (DOCUMENTS, run.weights(2).shape[1])
         np.testing.assert_allclose(run.shares(2).sum(axis=1), 1, atol=0.02)  # without those below 1 %
         with pytest.raises(LookupError):

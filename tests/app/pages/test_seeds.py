@@ -48,13 +48,13 @@ def test_what_comes_back_is_measured_in_another_thread_and_only_once(db, opened,
     assert "Matching the topics of run 1 with those of other seeds" in session.html
     session.work()
     assert "Layer 2: agreement" in session.html
-    assert "<b>4 of 5</b>" in session.html
+    assert "<b>3 of 4</b>" in session.html
     assert "Have the chains mixed?" in session.html
     monkeypatch.setattr(seeds, "measure_group", None)  # the result is kept for every session
     session.view.page = "runs"
     session.view.page = "seeds"
     session.work()
-    assert "<b>4 of 5</b>" in session.html
+    assert "<b>3 of 4</b>" in session.html
 
 
 def test_it_says_what_it_waits_for_and_goes_on_by_itself(db, opened):
@@ -67,7 +67,7 @@ def test_it_says_what_it_waits_for_and_goes_on_by_itself(db, opened):
     session.tick(snapshots={late.number})
     assert "Waiting" not in session.html
     assert "Layer 1: agreement" in session.html
-    assert "in both runs" in session.html
+    assert "found by the other seed" in session.html
 
 
 def test_while_runs_train_it_is_measured_again_after_a_while_only(db, opened, monkeypatch):
@@ -78,7 +78,7 @@ def test_while_runs_train_it_is_measured_again_after_a_while_only(db, opened, mo
     assert session.page._answer.group.snapshots[0] == 2
     monkeypatch.setattr(seeds, "PAUSE", -1.0)
     session.tick(snapshots={rows[1].number})
-    assert "<b>4 of 5</b>" in session.html
+    assert "<b>3 of 4</b>" in session.html
 
 
 def test_a_run_without_topics_or_without_other_seeds_is_told(db, opened):
@@ -106,7 +106,7 @@ def test_explore_says_of_a_topic_in_how_many_runs_it_is_found(db, opened):
     add_group(db)
     session = opened("explore", layer=1, topic=4)
     session.work()
-    assert "Found in 4 of 5 runs with other seeds" in session.page._detail.html
+    assert "Found by 3 of 4 other seeds" in session.page._detail.html
     session.page._on_message({"do": "seeds"})
     assert (session.view.page, session.view.run) == ("seeds", 1)
 

@@ -14,6 +14,7 @@ from matplotlib import pyplot
 from store_samples import append_points
 from topic_hierarchies import make_hierarchy
 
+from app.analysis.hierarchy import format_identity
 from app.cli import main
 from app.library import plots
 from app.live.history import PointColumns
@@ -123,13 +124,13 @@ def test_step_sizes_have_a_curve_per_layer_on_a_logarithmic_axis_with_plain_powe
     assert "mathdefault" not in text
 
 
-def test_topics_are_written_with_rank_share_name_and_words(tmp_path):
+def test_topics_are_written_with_identity_share_title_and_words(tmp_path):
     rows = [
-        topics.TopicLine(1, 0.25, "plants", ("rose", "hedge")),
-        topics.TopicLine(12, 0.031, "", ("$moon$", "orbit<")),
+        topics.TopicLine("L1:1", 0.25, "plants", ("rose", "hedge")),
+        topics.TopicLine("L1:12", 0.031, "lunar", ("$moon$", "orbit<")),
     ]
     overlay = topics.draw_topics(rows, width=2.5)
-    assert {"1", "12", "25%", "3.1%", "plants", "rose hedge", "$moon$ orbit<"} == set(words_of(overlay))
+    assert {"L1:1", "L1:12", "25%", "3.1%", "plants", "rose hedge", "lunar", "$moon$ orbit<"} == set(words_of(overlay))
     text, width, _ = drawn(overlay, tmp_path)
     assert width == pytest.approx(2.5, abs=0.01)
     assert "$moon$ orbit&lt;" in text
@@ -137,9 +138,9 @@ def test_topics_are_written_with_rank_share_name_and_words(tmp_path):
 
 def test_a_tree_has_a_box_per_topic_and_a_line_per_edge_the_heavier_the_wider():
     boxes = {
-        Node(2, 0): tree.FigureBox(1, ("rose", "hedge")),
-        Node(1, 0): tree.FigureBox(1, ("rose",)),
-        Node(1, 3): tree.FigureBox(2, ("lawn",)),
+        Node(2, 0): tree.FigureBox("L2:1", ("rose", "hedge")),
+        Node(1, 0): tree.FigureBox("L1:1", ("rose",)),
+        Node(1, 3): tree.FigureBox("L1:4", ("lawn",)),
     }
     overlay = tree.draw_tree(boxes, [Edge(2, 0, 0, 0.6), Edge(2, 0, 3, 0.2)], more={1: 5})
     corners = [row for part in overlay.traverse(lambda each: each, [hv.Rectangles]) for row in part.data.to_numpy()]
@@ -153,7 +154,7 @@ def test_a_tree_has_a_box_per_topic_and_a_line_per_edge_the_heavier_the_wider():
 def test_boxes_of_a_tree_do_not_touch():
     hierarchy = make_hierarchy((24, 12, 6))
     boxes = {
-        node: tree.FigureBox(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node)))
+        node: tree.FigureBox(format_identity(node), tuple(word.text for word in hierarchy.top_words(node)))
         for node in hierarchy.nodes(1)
     }
     overlay = tree.draw_tree(boxes, [])
@@ -163,7 +164,7 @@ def test_boxes_of_a_tree_do_not_touch():
 
 
 def test_too_many_layers_for_the_width_are_refused_with_a_way_out():
-    boxes = {Node(layer, 0): tree.FigureBox(1, ("rose",)) for layer in range(1, 9)}
+    boxes = {Node(layer, 0): tree.FigureBox("L1:1", ("rose",)) for layer in range(1, 9)}
     with pytest.raises(FigureError, match="--width page"):
         tree.draw_tree(boxes, [], width=2.0)
 
@@ -207,9 +208,10 @@ def test_a_confusion_of_many_classes_numbers_the_columns():
 
 
 def test_a_comparison_has_a_line_and_a_score_per_matched_pair():
-    sides = [topics.TopicEntry(1, ("rose",)), topics.TopicEntry(4, ("moon",))], [topics.TopicEntry(1, ("lunar",))]
+    first = [topics.TopicEntry("L1:1", ("rose",)), topics.TopicEntry("L1:4", ("moon",))]
+    sides = first, [topics.TopicEntry("L1:1", ("lunar",))]
     overlay = topics.draw_comparison(("old", "new"), sides, [topics.MatchedPair(1, 0, 0.83)])
-    assert {"old", "new", "rose", "moon", "lunar", "0.83", "score"} <= set(words_of(overlay))
+    assert {"old", "new", "rose", "moon", "lunar", "83%", "alike"} <= set(words_of(overlay))
 
 
 def test_words_are_cut_to_the_width_they_have():
@@ -228,7 +230,7 @@ def test_widths_are_read_and_others_refused():
 
 
 def test_a_pdf_embeds_truetype_fonts_and_is_the_same_every_time(tmp_path):
-    overlay = topics.draw_topics([topics.TopicLine(1, 0.25, "", ("rose",))])
+    overlay = topics.draw_topics([topics.TopicLine("L1:1", 0.25, "", ("rose",))])
     first = save(overlay, tmp_path / "one.pdf").read_bytes()
     assert b"/FontFile2" in first
     assert b"/Type3" not in first
@@ -240,7 +242,7 @@ def test_a_pdf_embeds_truetype_fonts_and_is_the_same_every_time(tmp_path):
     [
         ((1, "perplexity", "--with", 2, "--x", "seconds"), ("training time (s)", "run 1", "run 2")),
         ((1, "steps"), ("layer 1", "weights r", "mini-batches")),
-        ((1, "topics", "--layer", 1, "--node", 2), ("orbit", "rocket")),
+        ((1, "topics", "--topic", "L1:2"), ("orbit", "rocket")),
         ((1, "tree", "--threshold", 1), ("layer 2", "layer 1", "garden")),
         ((3, "images"), ("<image",)),
         ((1, "confusion"), ("gardens", "medicine", "true class")),
@@ -271,7 +273,8 @@ def test_the_command_writes_every_kind_from_a_store(store, tmp_path, capsys, wor
         ((2, "confusion"), "run 2"),
         ((1, "images"), "the corpus of run 1 is not one of images"),
         ((1, "topics", "--layer", 9), "run 1 has no layer 9"),
-        ((1, "topics", "--node", 99), "layer 1 of run 1 has no topic 99"),
+        ((1, "topics", "--topic", "L1:99"), "run 1 has no topic 'L1:99'"),
+        ((1, "topics", "--topic", "L1:2", "--layer", 2), "is a topic of layer 1, and not of 2"),
         ((8, "topics"), "there is no run number 8"),
     ],
 )
@@ -343,7 +346,7 @@ assert not [name for name in ("holoviews", "matplotlib") if name in sys.modules]
 def test_letters_without_a_font_are_refused_in_one_sentence_and_no_figure_stays_open(tmp_path):
     before = pyplot.get_fignums()
     for element in (
-        topics.draw_topics([topics.TopicLine(1, 0.25, "", ("\U000f0000",))]),
+        topics.draw_topics([topics.TopicLine("L1:1", 0.25, "", ("\U000f0000",))]),
         topics.draw_comparison(("\U000f0000", "new"), ([], []), []),
     ):
         with pytest.raises(FigureError, match="no font of this machine"):

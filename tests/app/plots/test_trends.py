@@ -77,7 +77,7 @@ def test_figures_of_a_run_that_trains_have_the_newest_shares_and_name_their_step
     table = read_table(path, "groups", column="source").set_index(["topic", "group"]).sort_index()
     figure = plots.groups((path, 1), column="source")
     assert find_parts(figure, hv.Points)[0].dimension_values(0).tolist() == table["share"].tolist()
-    assert figure.opts.get("plot").kwargs["xlabel"] == "share of words, mini-batch 400, 90 % intervals"
+    assert figure.opts.get("plot").kwargs["xlabel"] == "share of words, mini-batch 400, 90 % intervals: documents"
 
 
 def test_groups_have_the_numbers_of_the_table(store):
@@ -152,7 +152,7 @@ def test_both_backends_draw_them(store, backend):
     ("words", "expected"),
     [
         (("time", "--unit", "month", "--moving", 3), ("Jan 2004", "share of words")),
-        (("time", "--layer", 2, "--node", 2, "--stacked", "--by", "documents"), ("mean share of documents",)),
+        (("time", "--layer", 2, "--node", "L2:2", "--stacked", "--by", "documents"), ("mean share of documents",)),
         (("groups", "--column", "source", "--most", 1), ("herald", "tribune", "90 % intervals")),
         (("groups", "--column", "rating", "--where", "source=herald"), ("share of words",)),
     ],
@@ -170,7 +170,7 @@ def test_the_command_writes_them(store, tmp_path, words, expected):
         (("time", "--column", "source"), "column 'source' is of kind category; this needs date"),
         (("time", "--where", "source=ITV"), "column 'source' has no category 'ITV'"),
         (("time", "--where", "rating=9"), "no document of the selection has a date"),
-        (("time", "--layer", "1", *("--node 1 " * 7).split()), "shows 6 topics at most; 7 are named"),
+        (("time", "--layer", "1", *("--topic L1:1 " * 7).split()), "shows 6 topics at most; 7 are named"),
         (("groups", "--where", "rating=9"), "no group has documents"),
         (("groups", "--stacked"), "--stacked changes nothing in the figure groups; leave it out"),
         (("tree", "--unit", "day"), "--unit changes nothing in the figure tree; leave it out"),

@@ -133,6 +133,34 @@ def test_after_logging_out_the_cookie_proves_nothing_and_its_sessions_end():
     assert authentication.explain_end(others) == authentication.explain_end(None) == "Your login has ended"
 
 
+def test_an_analyst_ends_all_logins_and_a_viewer_only_the_own():
+    authentication, ended = Authentication(BOTH), []
+    typed = ("analysts-secret", "analysts-secret", "viewers-secret", "viewers-secret")
+    cookies = [authentication.log_in(password)[1] for password in typed]
+    authentication.logins.add_session(authentication.find_visitor(cookies[1], "").login, lambda: ended.append(1))
+    authentication.log_out_everywhere(cookies[3])
+    assert [authentication.role_of(cookie) for cookie in cookies] == ["analyst", "analyst", "viewer", None]
+    authentication.log_out_everywhere(cookies[0])
+    assert [authentication.role_of(cookie) for cookie in cookies] == [None] * 4
+    assert ended == [1]
+
+
+def test_a_changed_password_file_counts_at_once_and_ends_the_logins_of_the_old_password(tmp_path, caplog):
+    first = written(tmp_path, "analysts", "analysts-secret")
+    files = access.PasswordFiles(first, written(tmp_path, "viewers", "viewers-secret"))
+    authentication = Authentication(files.read(), files.read_changes)
+    cookies = [authentication.log_in(password)[1] for password in ("analysts-secret", "viewers-secret")]
+    authentication.update_passwords()
+    assert [authentication.role_of(cookie) for cookie in cookies] == ["analyst", "viewer"]
+    written(tmp_path, "analysts", "short")  # of no use: the old one stays until it is mended
+    assert authentication.log_in("analysts-secret") is not None
+    assert "must have 8 to 1000 characters; until then the password from before is accepted" in caplog.text
+    written(tmp_path, "analysts", "another-secret")
+    assert authentication.log_in("analysts-secret") is None
+    assert authentication.log_in("another-secret") is not None
+    assert [authentication.role_of(cookie) for cookie in cookies] == [None, "viewer"]
+
+
 def test_a_login_is_forgotten_with_its_sessions_when_its_days_are_over(monkeypatch):
     now = time.time()
     authentication, ended = Authentication(BOTH), []

@@ -35,7 +35,13 @@ from app.live.feed import Feed
 from app.pages.new_corpus import NewCorpusForm
 from app.server import access, serve, sessions
 from app.server.hosts import Hosts
-from app.server.sessions import close_connections, forget_document, repair_current_document, repair_message_order
+from app.server.sessions import (
+    SessionSocket,
+    close_connections,
+    forget_document,
+    repair_current_document,
+    repair_message_order,
+)
 from app.server.visit import SessionShell, Site
 from engine import models
 from store.errors import StoreError
@@ -116,6 +122,32 @@ def test_a_session_has_one_websocket_and_none_after_the_login(server):
 
     in_loop(twice())
     assert server.opened(token, cookie)[0] == 401
+
+
+def test_an_analyst_logs_out_everywhere_from_the_page_and_a_viewer_cannot(server):
+    mine, others, viewer = (server.log_in(each) for each in (ANALYSTS, ANALYSTS, VIEWERS))
+    assert "Log out everywhere" in server.ask("/logout", Cookie=mine).text
+    assert "everywhere" not in server.ask("/logout", Cookie=viewer).text
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert server.ask("/logout", b"everywhere=1", Cookie=viewer, **form).status == 303
+    assert server.ask("/", Cookie=others).status == 200
+    assert server.ask("/logout", b"everywhere=1", Cookie=mine, **form).status == 303
+    assert server.ask("/", Cookie=others).status == 302
+
+
+def test_a_socket_whose_session_was_discarded_first_closes_without_an_error(open_server):
+    token = open_server.page_token("page=guide")
+
+    async def discard():
+        session = await RawSession.open(open_server.place, token)
+        socket = next(socket for socket in SessionSocket._sockets if socket.connection is not None)
+        socket.connection.detach_session()
+        session._socket.close()
+        async with asyncio.timeout(30):
+            while socket.connection is not None:
+                await asyncio.sleep(0.01)
+
+    in_loop(discard())
 
 
 def test_a_role_that_was_changed_counts_for_a_session_that_is_open(server, site, monkeypatch):

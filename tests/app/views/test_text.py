@@ -56,11 +56,21 @@ def titles(hierarchy: Hierarchy) -> dict[str, str]:
     """Title by identity; most are not simply the three heaviest words."""
     every = [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]
     probable = hierarchy.choose_words(1.0)
-    heaviest = {format_identity(node): " ".join(word.text for word in probable.top_words(node, 3)) for node in every}
+    heaviest = {format_identity(node): ", ".join(word.text for word in probable.top_words(node, 3)) for node in every}
     found = {format_identity(node): hierarchy.title(node) for node in every}
     assert found[format_identity(NAMED)] == "Belief"
     assert sum(found[key] != heaviest[key] for key in found) > 30
     return found
+
+
+def list_titles(hierarchy: Hierarchy) -> dict[str, str]:
+    every = [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]
+    return {format_identity(node): hierarchy.title(node) for node in every}
+
+
+def is_shown(text: str, title: str) -> bool:
+    """Return whether a text is a title, or its beginning with an ellipsis."""
+    return text == title or (text.endswith("…") and len(text) > 1 and title.startswith(text[:-1]))
 
 
 def test_a_card_leads_with_the_title_and_goes_on_with_the_first_words(
@@ -73,7 +83,8 @@ def test_a_card_leads_with_the_title_and_goes_on_with_the_first_words(
         for node, (key, lead, rest) in zip(hierarchy.nodes(layer), cards, strict=True):
             assert lead == titles[key]
             words = [word.text for word in hierarchy.top_words(node, 12)]
-            expected = words[:10] if node == NAMED else [word for word in words if word not in lead.split()][:7]
+            others = [word for word in words if word not in lead.split(", ")]
+            expected = others[:7]
             assert rest.split() == expected
 
 
@@ -89,8 +100,8 @@ def test_the_cards_of_the_watch_page_lead_with_the_title(hierarchy: Hierarchy, t
     assert len(cards) == 6
     for key, lead, rest in cards:
         assert lead == titles[key]
-        assert len(set(lead.split()) | set(rest.split())) == 10
-    named = re.search(r'data-key="L2:4".*?tp-topic-name">(.*?)</b>', draw_preview(hierarchy, 2))
+        assert len({*lead.split(", "), *rest.split()}) == 10
+    named = re.search(r'data-key="L2:4".*?<strong>(.*?)</strong>', draw_preview(hierarchy, 2))
     assert named
     assert named[1] == "Belief"
 
@@ -108,9 +119,9 @@ def test_the_cards_begin_with_what_some_documents_are_about_and_not_with_the_bac
 
 def test_the_tree_says_the_title_from_afar_and_in_the_tooltip(hierarchy: Hierarchy, titles: dict[str, str]) -> None:
     for node, box in make_boxes(hierarchy, [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]).items():
-        assert " ".join(box.gists[1].title) in titles[format_identity(node)]
+        assert all(is_shown(" ".join(gist.title), titles[format_identity(node)]) for gist in box.gists)
         assert " ".join(box.title) == titles[format_identity(node)]
-        words = " ".join((*(() if box.name else box.title), *box.lines)).split()
+        words = " ".join((*(() if hierarchy.name(node) else box.title), *box.lines)).replace(",", "").split()
         assert sorted(words) == sorted(word.text for word in hierarchy.top_words(node, 12))
     svg = draw_tree(hierarchy, TreeChoice(tuple(hierarchy.nodes(3)), 0.0)).svg
     tips = dict(re.findall(r'data-id="(L[^"]+)"[^>]*data-tip="([^&]*)&#10;', svg))
@@ -123,10 +134,10 @@ def test_roots_the_chosen_topic_and_its_relatives_are_called_by_their_titles(
 ) -> None:
     root = hierarchy.nodes(3)[0]
     state = ControlState(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    assert f"<span>{titles[format_identity(root)]}</span>" in draw_controls(hierarchy, TreeChoice((root,)), state)
+    assert f">{titles[format_identity(root)]}</span>" in draw_controls(hierarchy, TreeChoice((root,)), state)
     html = draw_topic(hierarchy, root, 0.0, [], root=True)
     assert f">{titles[format_identity(root)]}</h2>" in html
-    relatives = re.findall(r'data-do="select" data-id="(L[^"]+)".*?<span>(.*?)</span>', html)
+    relatives = re.findall(r'data-do="select" data-id="(L[^"]+)".*?<span[^>]*>(.*?)</span>', html)
     assert len(relatives) > 2
     assert relatives == [(key, titles[key]) for key, _ in relatives]
 
@@ -142,10 +153,10 @@ def test_a_placed_document_calls_topics_by_their_titles(hierarchy: Hierarchy, ti
     )  # fmt: skip
     html = draw_placed_document(hierarchy, found, (), {})
     rows = [row for row in html.split("<li ") if "Explore this topic" in row]
-    listed = [re.findall(r'<span class="dc-name">([^<]*)<.*data-id="(L[^"]+)"', row)[0] for row in rows]
+    listed = [re.findall(r'<span class="dc-name"[^>]*>([^<]*)<.*data-id="(L[^"]+)"', row)[0] for row in rows]
     assert len(listed) > 5
     assert all(name == titles[key] for name, key in listed)
-    chip = r'class="dc-chip"[^>]*title="Topic (L\d+:\d+),[^>]*><b>\d+</b><span class="dc-name">([^<]*)<'
+    chip = r'class="dc-chip"[^>]*title="Topic (L\d+:\d+) [^>]*><b>[^<]*</b><span class="dc-name"[^>]*>([^<]*)<'
     chips = re.findall(chip, html)
     assert len(chips) > 5
     assert all(name == titles[key] for key, name in chips)
@@ -155,7 +166,7 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
     comparison: Comparison, titles: dict[str, str]
 ) -> None:
     html = compare_table.draw_pair_table(comparison, compare_table.PairListing("change", 0, None, 99))
-    rows = re.findall(r'data-side="(.)" data-id="(L[^"]+)"[^>]*title="[^:]*:\d+: ([^"]*)">.*?<span>([^<]*)', html)
+    rows = re.findall(r'data-side="(.)" data-id="(L[^"]+)"[^>]*title="([^"]*)">.*?<span><span[^>]*>([^<]*)', html)
     assert len(rows) == 2 * sum(WIDTHS)
     for side, key, hint, shown in rows:
         hierarchy = comparison.hierarchy(side)
@@ -167,28 +178,29 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
         leads = re.findall(r"<p><strong>(.*?)</strong></p>", detail)
         assert leads == [comparison.a.title(pair.a), comparison.b.title(pair.b)]
         assert re.search(
-            rf'value="{format_identity(pair.a)}" selected>\d+ · {titles[format_identity(pair.a)]} · ', detail
+            rf'value="{format_identity(pair.a)}" selected>L[\d:]+ · [^%]+% alike · {titles[format_identity(pair.a)]}<',
+            detail,
         )
 
 
 def test_the_edges_as_text_call_both_ends_by_their_titles(hierarchy: Hierarchy) -> None:
     changed = compare(hierarchy, frame_of(arrays(WIDTHS, seed=2), 8, WORDS))
     html = compare_table.list_edge_changes(changed, find_edge_changes(changed, 1.0))
-    ends = re.findall(r'data-side="(.)" data-id="[^"]+">(\d)·(\d+) (.*?) › (\d)·(\d+) (.*?)</button>', html)
+    ends = re.findall(r'data-side="(.)" data-id="[^"]+">(L[\d:]+) (.*?) › (L[\d:]+) (.*?)</button>', html)
     assert len(ends) > 5
     for side, *report in ends:
         shown = changed.hierarchy(side)
-        for layer, rank, title in (report[:3], report[3:]):
-            assert title == shown.title(shown.at_rank(int(layer), int(rank)))
+        for identity, title in (report[:2], report[2:]):
+            assert re.sub("<[^>]*>", "", title) == list_titles(shown)[identity]
 
 
 def test_files_and_commands_call_topics_by_their_titles(
     hierarchy: Hierarchy, comparison: Comparison, titles: dict[str, str], tmp_path
 ) -> None:
     table = topics.list_topics(hierarchy)
-    assert {f"L{row['layer']}:{row['topic']}": row["title"] for row in table} == titles
+    assert {row["topic"]: row["title"] for row in table} == titles
     rows = csv.DictReader(io.StringIO(topics.render_topics(table, "csv")))
-    assert {f"L{row['layer']}:{row['topic']}": row["title"] for row in rows} == titles
+    assert {row["topic"]: row["title"] for row in rows} == titles
     roots = hierarchy.nodes(3)
     read = nx.read_graphml(trees.write_tree(hierarchy, roots, 0.0, "down", tmp_path / "tree.graphml", light=True))
     assert {key: data["title"] for key, data in read.nodes(data=True)} == titles
@@ -196,13 +208,12 @@ def test_files_and_commands_call_topics_by_their_titles(
     written = json.loads(path.read_text(encoding="utf-8"))
     assert {node["id"]: node["title"] for node in written["nodes"]} == titles
     report = files.list_pairs(comparison)
-    assert {f"L{row['layer']}:{row['a']['topic']}": row["a"]["title"] for row in report} == titles
+    assert {row["a"]["topic"]: row["a"]["title"] for row in report} == titles
     flat = csv.DictReader(io.StringIO(files.render_pairs(comparison)))
-    assert {f"L{row['layer']}:{row['topic_a']}": row["title_a"] for row in flat} == titles
+    assert {row["topic_a"]: row["title_a"] for row in flat} == titles
     said = write_summary(comparison, 1.0, 99)
     for pair in comparison.pairs:
-        ends = (comparison.a.rank(pair.a), titles[format_identity(pair.a)], comparison.b.rank(pair.b))
-        assert f"  {ends[0]} {ends[1]} -> {ends[2]} {comparison.b.title(pair.b)}" in said
+        assert f"  {comparison.a.cite(pair.a)} -> {comparison.b.cite(pair.b)}" in said
 
 
 def test_a_search_finds_a_topic_by_each_word_of_its_title_and_by_the_whole_of_it(

@@ -9,7 +9,7 @@ import pytest
 from engine.contract import Topics
 from engine.hierarchy.align import NONE, Alignment, TopicPair, align_hierarchies
 from engine.hierarchy.effects import list_topic_words
-from engine.hierarchy.recurrence import LEAST_COSINE, Recurrence, SeedTopics, measure_recurrence
+from engine.hierarchy.recurrence import LEAST_COSINE, Recurrence, SeedTopics, measure_parent_overlap, measure_recurrence
 from engine.hierarchy.topics import find_top_words
 
 WIDTHS = (12, 7, 4)
@@ -59,7 +59,7 @@ def test_permuted_copies_come_back_in_all_runs_with_their_edges_and_words():
         counts = found.count_edge_runs(layer, TAU)
         assert np.array_equal(counts > 0, planted.phi[layer - 1] > TAU / WIDTHS[layer - 2])
         assert set(counts[counts > 0].tolist()) == {5}
-        assert found.measure_edge_agreement(layer, TAU) == 1.0
+        assert found.measure_edge_agreement(layer) == pytest.approx(1.0)
     words = of(planted)
     for column, row in enumerate(found.consensus[0]):
         assert {each.word for each in row} == set(words.listed[0][column].tolist())
@@ -75,7 +75,7 @@ def test_topics_of_other_words_come_back_in_none():
         assert (found.partners[layer - 1] == NONE).all()
     counts = found.count_edge_runs(2, TAU)
     assert set(counts[counts > 0].tolist()) == {1}
-    assert found.measure_edge_agreement(2, TAU) == 0.0
+    assert found.measure_edge_agreement(2) == 0.0
 
 
 def test_one_replaced_topic_is_found_in_one_run_fewer():
@@ -87,8 +87,19 @@ def test_one_replaced_topic_is_found_in_one_run_fewer():
     counts = found.count_runs(1)
     assert counts[orders[0][0]] == 2
     assert sorted(counts.tolist()) == [2] + [3] * 11
-    shares = found.shares[0]
-    assert found.measure_agreement(1) == pytest.approx(1.0 - shares[orders[0][0]] / 2)
+    lost, chance = found.shares[0][orders[0][0]], 1 / 12  # no other topic is alike, so one of twelve would do
+    assert found.agreements[0] == pytest.approx([1.0, 1.0 - lost / (1.0 - (1.0 - lost) * chance)], abs=0.01)
+
+
+def test_agreement_is_adjusted_for_what_partners_at_random_would_share():
+    """By hand: with a giant parent the raw overlap is .9 although no topic has the parents of its partner."""
+    parents = np.array([[0.9, 0.1, 0.0], [0.9, 0.0, 0.1]])
+    straight, crossed = np.array([0, 1]), np.array([1, 0])
+    above = np.arange(3)
+    assert measure_parent_overlap(parents, parents, straight, above) == pytest.approx(1.0)
+    assert measure_parent_overlap(parents, parents, crossed, above) == pytest.approx((0.9 - 0.95) / (1.0 - 0.95))
+    flat = np.full((2, 3), 1 / 3)
+    assert measure_parent_overlap(flat, flat, crossed, above) == 1.0, "every partner is as good"
 
 
 def test_an_edge_that_one_run_lacks_is_found_in_one_run_fewer_and_all_others_in_all():
@@ -167,4 +178,4 @@ def test_other_widths_and_depths_can_be_compared_and_one_run_alone_has_no_agreem
     alone = recur(planted)
     assert alone.count_runs(1).tolist() == [1] * 12
     assert math.isnan(alone.measure_agreement(1))
-    assert math.isnan(alone.measure_edge_agreement(2, TAU))
+    assert math.isnan(alone.measure_edge_agreement(2))

@@ -139,8 +139,10 @@ def test_cut_shares_and_their_rest_are_exactly_one():
     kept[rows, cut.topics] = cut.units / shares.UNITS
     large = whole >= shares.LEAST
     assert ((kept > 0) == large).all()
-    assert (whole[large] - kept[large] < 1 / shares.UNITS).all()
-    assert (whole[large] >= kept[large]).all()
+    off = np.abs(whole - kept) * shares.UNITS
+    off[np.arange(500), whole.argmax(axis=1)] = 0.0  # the largest share gives back what others got by rounding up
+    assert off[large].max() <= 0.5 + 1e-9
+    assert (np.abs(whole - kept)[large] * shares.UNITS < 5).all()
 
 
 def test_the_distance_of_documents_is_hellingers_with_the_rest_as_one_more_topic():

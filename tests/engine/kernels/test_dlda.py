@@ -357,3 +357,19 @@ def test_the_same_seed_gives_the_same_bits_for_one_and_two_threads(inference, ch
     assert all(np.isfinite(values).all() for values in states[0].values())
     for one, other in ((places[0].theta, places[1].theta), (rates[0], rates[1])):
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("inference", ["auto", "gibbs"])
+def test_a_new_run_begins_without_a_burn_in_which_topics_learnt_before_have(inference):
+    """A burn-in under r of the first clusters would give their giant top topic to every document."""
+    kernel = dlda.build(dlda.Config(layers=(3, 2), inference=inference), Facts(30, 20, n_tokens=400))
+    batch = rows(np.random.default_rng(1).poisson(0.8, (20, 30)))
+    state = kernel.prepare(1, kernel.init_from_documents(1, batch), batch)
+    assert (state.theta == 1 / 2).all()
+    assert len(state.topics) == batch.counts.sum()
+    state, _ = kernel.step(1, state, batch)
+    kept = pack_topics(kernel.topics(state))
+    for arrays in (kept | kernel.keep(state), kept):  # its own snapshot, and that of another model
+        again = kernel.restore(1, arrays)
+        assert kernel.local(kernel.prepare(1, again, batch)) is None, "the first step burns in"
+        assert len(kernel.step(1, again, batch)[0].topics) == batch.counts.sum()

@@ -5,8 +5,15 @@ import numpy as np
 import pytest
 from lens_samples import make_shares, tabulate
 
-from engine.lens.groups import bin_numbers, compare_groups, measure_groups, measure_slopes, tabulate_effects
-from engine.lens.moments import weigh_documents
+from engine.lens.groups import (
+    bin_numbers,
+    compare_groups,
+    measure_groups,
+    measure_slopes,
+    measure_spread,
+    tabulate_effects,
+)
+from engine.lens.moments import SampledShares, weigh_documents
 from engine.pool import Pool
 from tests.benchmarks import lens_coverage
 
@@ -51,6 +58,26 @@ def test_a_moving_mean_is_the_share_of_the_documents_around():
         np.testing.assert_allclose(got.mean[group], alone.mean[0])
         np.testing.assert_allclose(got.variance[group], alone.variance[0], rtol=1e-9)
         assert got.documents[group] == alone.documents[0]
+
+
+@pytest.mark.parametrize("by", ["tokens", "documents"])
+def test_the_spread_of_topics_is_the_variance_of_the_shares_of_a_group_between_samples(by):
+    rng = np.random.default_rng(3)
+    documents = np.sort(rng.choice(400, 120, replace=False))
+    tables = rng.dirichlet(np.ones(SHARES.n_topics), (5, 120)).astype(np.float32)
+    selected = rng.random(400) < 0.7
+    codes = np.where(np.isin(np.arange(400), documents), CODES, 3)  # group 3 has no document that was sampled
+    got = measure_spread(SampledShares(documents, tables), SHARES.tokens, codes, 4, by=by, selected=selected)
+    weights = weigh_documents(SHARES, by)[documents]
+    for group in range(3):
+        rows = (codes[documents] == group) & selected[documents]
+        means = [np.average(table[rows], axis=0, weights=weights[rows]) for table in tables]
+        np.testing.assert_allclose(got[group], np.var(means, axis=0, ddof=1), rtol=1e-5)
+    assert np.isnan(got[3]).all()
+    moved = measure_spread(SampledShares(documents, tables), SHARES.tokens, codes, 4, by=by, moving=3)
+    both = np.where(np.isin(codes, (0, 1)), 0, -1)
+    alone = measure_spread(SampledShares(documents, tables), SHARES.tokens, both, 1, by=by)
+    np.testing.assert_allclose(moved[0], alone[0], rtol=1e-5)
 
 
 def test_the_effect_of_a_group_is_its_difference_from_all_others():

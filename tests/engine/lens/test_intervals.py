@@ -12,6 +12,8 @@ from engine.lens.groups import compare_groups, measure_groups
 from engine.lens.intervals import (
     MANY,
     EffectTable,
+    GroupShares,
+    add_spread,
     estimate_shares,
     find_difference_intervals,
     find_quantiles,
@@ -19,7 +21,7 @@ from engine.lens.intervals import (
     select_groups,
     subtract_shares,
 )
-from engine.lens.moments import DocumentShares, sum_moments, weigh_documents
+from engine.lens.moments import DocumentShares, ShareSums, sum_moments, weigh_documents
 from tests.benchmarks import lens_coverage
 
 
@@ -155,3 +157,29 @@ def test_differences_are_covered_and_unchanged_topics_are_not_listed():
     assert unchanged < 0.01
     assert worlds <= 0.2  # 10 % are allowed; 13 or more of 60 worlds would have a probability below 1 %
     assert changed > 0.15
+
+
+def test_intervals_with_the_spread_of_topics_hold_a_share_that_both_documents_and_topics_move():
+    """Documents move the estimate by V and the topics by B, whose estimate comes from eight samples."""
+    n, truth, variance, between, samples = 4_000, 0.3, 1e-4, 4e-4, 8
+    rng = np.random.default_rng(4)
+    mean = truth + rng.normal(0.0, np.sqrt(variance + between), (1, n))
+    spread = between * rng.chisquare(samples - 1, (1, n)) / (samples - 1)
+    sums = ShareSums(np.array([2_000]), np.zeros((1, 2)), np.zeros((1, n + 1, 3)))
+    filled = np.ones((1, n))
+    shares = GroupShares(
+        mean, variance * filled, 1_000.0 * filled, np.zeros(1), sums.documents, np.array([2e3]), 0, sums
+    )
+
+    def hold(given):
+        low, high = given.find_intervals()
+        return ((low <= truth) & (truth <= high)).mean()
+
+    assert hold(shares) < 0.6
+    assert 0.88 < hold(add_spread(shares, spread, samples)) < 0.95  # (1 + 1 / S) B is meant for a new sample of topics
+    same = add_spread(shares, np.zeros((1, n)), samples).find_intervals()
+    np.testing.assert_allclose(same.high, shares.find_intervals().high)
+    unknown = np.concatenate([spread, np.full((1, n), np.nan)])
+    two = select_groups(shares, np.array([0, 0]))
+    low, high = add_spread(two, unknown, samples).find_intervals()
+    np.testing.assert_allclose([low[1], high[1]], [low[0], high[0]])  # the largest spread of the other groups

@@ -24,7 +24,7 @@ def run(number=7, **more):
 
 
 def perplexities(a, b):
-    estimate = SimpleNamespace(lower_is_better=True)
+    estimate = SimpleNamespace(lower_is_better=True, name="point perplexity")
     return SimpleNamespace(
         a=SimpleNamespace(value=a, **vars(estimate)), b=SimpleNamespace(value=b, **vars(estimate)), gap=None
     )
@@ -40,10 +40,12 @@ def test_with_labels_it_says_what_they_bought_and_cost():
     accuracy = LabelAccuracy(0.961, "test", 0.2)
     told = say(comparison, run(model="datm"), run(8, model="sdatm"), accuracies=(None, accuracy),
                estimates=perplexities(800.0, 816.0))  # fmt: skip
-    assert told.startswith("With labels the topics predict 96% of the test labels correctly, at 2% more perplexity; ")
+    assert told.startswith(
+        "With labels the topics predict 96% of the test labels correctly, at 2% more point perplexity; "
+    )
     told = say(opinionated(("x", "y"), ()), accuracies=(accuracy, None), estimates=perplexities(800.0, 784.0))
     assert told.startswith(
-        "Without labels the topics predict no labels, those of A 96% correctly, at 2% less perplexity"
+        "Without labels the topics predict no labels, those of A 96% correctly, at 2% less point perplexity"
     )
     both = opinionated(("space", "sport"), ("space", "sport"))
     told = say(both, b=run(8, seed=2), accuracies=(LabelAccuracy(0.93, "test"), accuracy))
@@ -83,9 +85,13 @@ def test_it_names_the_topic_that_changed_most_and_only_if_its_title_did():
     assert pair is not None
     before, now = comparison.a.title_words(pair.a)[:2], comparison.b.title_words(pair.b)[:2]
     assert not set(before) & set(now)
-    assert f"; ‘{' '.join(before)}’ is ‘{' '.join(now)}’ in B; " in say(comparison)
+    titles = comparison.a.title(pair.a), comparison.b.title(pair.b)
+    alike = f"{100 * pair.score:.0f}% alike"
     related = compare(comparison.a, replace(comparison.b, family=comparison.a.family))
-    assert " became " in say(related)
+    for each in (comparison, related):
+        assert f"; ‘{titles[0]}’ differs most: its partner in B, ‘{titles[1]}’, is {alike}; " in say(each)
+    again = compare(comparison.a, replace(comparison.b, run=comparison.a.run))
+    assert re.search("; ‘[^’]*’ changed most: now ‘[^’]*’, [0-9]+% alike; ", say(again, run(), run()))
     assert 'data-do="select"' in draw_lead(LeadFacts(comparison, [], run(), run(8)))
 
 

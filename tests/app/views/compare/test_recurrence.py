@@ -57,9 +57,9 @@ def test_the_page_has_one_figure_for_every_layer_and_lists_topics_by_how_often_t
         report.hierarchy.count_runs(node) for node in report.hierarchy.nodes(1) if node not in report.hierarchy.light
     ]
     assert sorted(set(counts)) == [3, 4]
-    assert f"{counts.count(4)} of {len(counts)} topics in all 4 runs" in html
-    marks = [int(mark) for mark in re.findall(r"<b>(\d) of 4</b>", html.partition("Layer 1 <small>")[2])]
-    assert marks == sorted(counts, reverse=True)
+    assert f"{counts.count(4)} of {len(counts)} topics found by all 3 other seeds" in html
+    marks = [int(mark) for mark in re.findall(r"<b>(\d) of 3</b>", html.partition("Layer 1 <small>")[2])]
+    assert marks == sorted((count - 1 for count in counts), reverse=True)
     assert html.count('aria-label="Topics of layer 1"') == 2  # the first twelve, and the others in a fold
     assert f"<summary>{len(counts) - 12} more topics</summary>" in html
     assert "other <b>seeds</b>" in html
@@ -76,9 +76,11 @@ def test_topics_lead_to_explore_and_show_their_consensus_words_and_edges(report)
     assert f"mean probability {word.weight:.3g}" in row
     child = hierarchy.children(node, 1)[0].node
     n_found = hierarchy.count_edge_runs(node, child, TAU)
-    (mark,) = re.findall(rf'data-id="{format_identity(child)}"[^>]*>[^<]* <small>(\d of 4)</small>', row)
-    assert mark == f"{n_found} of 4"
-    assert row.count("se-often") == row.count("<small>4 of 4</small>")
+    (mark,) = re.findall(
+        rf'data-id="{format_identity(child)}"[^>]*><span[^>]*>[^<]*</span> <small>(\d of 3)</small>', row
+    )
+    assert mark == f"{n_found - 1} of 3"
+    assert row.count("se-often") == row.count("<small>3 of 3</small>")
 
 
 def test_what_it_waits_for_and_what_is_left_out_are_sentences():
@@ -96,11 +98,11 @@ def test_what_it_waits_for_and_what_is_left_out_are_sentences():
     assert "several seeds, such as 1-5, by New run on the page Runs." in alone
 
 
-def test_most_runs_are_put_in_words():
-    assert [describe_most(n_runs) for n_runs in (2, 3, 5)] == [
-        "in both runs",
-        "in all 3 runs",
-        "in at least 4 of 5 runs",
+def test_most_other_seeds_are_put_in_words():
+    assert [describe_most(n_runs) for n_runs in (2, 3, 6)] == [
+        "found by the other seed",
+        "found by both other seeds",
+        "found by at least 4 of 5 other seeds",
     ]
 
 
@@ -108,12 +110,8 @@ def test_the_panel_of_a_topic_says_in_how_many_runs_it_is_found_and_leads_to_the
     hierarchy = report.hierarchy
     node = hierarchy.at_rank(1, 1)
     html = draw_topic(hierarchy, node, TAU, [], root=True)
-    assert re.search(
-        r'<button class="ex-found" data-do="seeds" title="[^"]+">.*Found in [34] of 4 runs with other seeds', html
-    )
-    assert "found in 4 of 4 runs with other seeds" in list_relatives(
-        hierarchy, hierarchy.at_rank(3, 1), TAU, above=False
-    )
+    assert re.search(r'<button class="ex-found" data-do="seeds" title="[^"]+">.*Found by [23] of 3 other seeds', html)
+    assert "found by 3 of 3 other seeds" in list_relatives(hierarchy, hierarchy.at_rank(3, 1), TAU, above=False)
     assert draw_found_link(make_hierarchy(), node) == ""
     assert "other seeds" not in draw_topic(make_hierarchy(), node, TAU, [], root=True)
 
@@ -121,14 +119,18 @@ def test_the_panel_of_a_topic_says_in_how_many_runs_it_is_found_and_leads_to_the
 def test_chains_that_have_not_mixed_are_marked_and_unknown_numbers_left_out():
     figures = [
         MixingFigure(LIKELIHOOD, 0, 4, 30, 1.004, 88.0),
+        MixingFigure(LIKELIHOOD, 0, 4, 200, 1.004, 600.0),
         MixingFigure(TOTAL, 0, 2, 30, 1.31, 9.0),
         MixingFigure(ENTROPY, 1, 4, 30, math.nan, math.nan, constant=True),
+        MixingFigure(ENTROPY, 3, 4, 3, math.nan, math.nan),
         MixingFigure(ENTROPY, 2, 1, 0, math.nan, math.nan),
     ]
     html = draw_mixing(figures, 4)
-    assert "<td>1.004</td><td>88</td><td>120</td>" in html
-    assert '<td class="se-apart">1.310</td>' in html
+    assert "<td>1.004</td><td>–</td><td>4 × 30</td><td>too few draws to tell</td>" in html
+    assert "<td>1.004</td><td>600</td><td>4 × 200</td><td>mixed</td>" in html
+    assert '<td class="se-apart">1.310</td><td>–</td><td>2 × 30</td><td>not mixed</td>' in html
+    assert "<td>4 × 3</td><td>not known: 3 draws of each run, 10 are needed</td>" in html
     assert "Sum of r (2 of 4 runs)" in html
-    assert "Entropy of shares, layer 1</th><td>all equal</td>" in html
+    assert "<td>4 × 30</td><td>the same at every draw of every run</td>" in html
     assert "layer 2" not in html
-    assert "Not known: it takes 10 points" in draw_mixing(figures[3:], 4)
+    assert "Not known: it takes 10 points" in draw_mixing(figures[5:], 4)

@@ -76,7 +76,7 @@ def test_perplexities_are_told_beside_those_of_seeds():
     def run(number, point):
         plan = {"minibatches": 9, "protocol": {"documents": 30}}
         fields = {"number": number, "minibatch": 9, "options": plan, "averaged_perplexity": None}
-        return SimpleNamespace(**fields, point_perplexity=point)
+        return SimpleNamespace(**fields, point_perplexity=point, corpus_name="garden")
 
     a, b, c = run(1, 2013.7), run(2, 2070.0), run(3, 1943.5)
     said = compare_perplexities(compare_estimates(a, b, [(a, c)], lambda _: {}))

@@ -23,7 +23,7 @@ def test_column_topics_are_groups_of_items_the_most_popular_first(hierarchy: Hie
     assert [(each.rank, each.share) for each in (first, second)] == [(1, 0.75), (2, 0.25)]
     assert {item.text for item in first.items} == set(words[8:16])
     assert {item.text for item in second.items} == set(words[:8])
-    assert second.title.split()[0] in words[0]
+    assert second.title.split(", ")[0] in words[0]
     assert rank_column_topics(hierarchy, 1) == rank_column_topics(hierarchy, 3) == []
 
 

@@ -41,7 +41,7 @@ def select(**chosen: str) -> list[int]:
 @pytest.mark.parametrize(
     ("order", "numbers"),
     [
-        ("newest", [4, 3, 2, 1]), ("oldest", [1, 2, 3, 4]), ("perplexity", [4, 2, 1, 3]), ("steps", [1, 3, 2, 4]),
+        ("newest", [4, 3, 2, 1]), ("oldest", [1, 2, 3, 4]), ("perplexity", [2, 1, 4, 3]), ("steps", [1, 3, 2, 4]),
         ("time", [3, 4, 2, 1]), ("name", [2, 3, 1, 4]), ("no such order", [4, 3, 2, 1]),
     ],
 )  # fmt: skip

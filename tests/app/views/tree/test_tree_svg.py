@@ -2,11 +2,14 @@
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import format_identity
+from app.analysis.recurrence import measure_group
 from app.views.palette import LIGHT, LIVE, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import measure_text
 from app.views.tree.picture import TreeChoice, draw_tree, write_caption
@@ -52,6 +55,30 @@ def test_every_topic_and_every_edge_is_drawn_once() -> None:
     )
 
 
+def test_an_edge_is_marked_as_sure_within_this_run_or_by_the_other_seeds_that_found_it() -> None:
+    plain = make_hierarchy()
+    variances = tuple(np.full_like(phi, 1e-4) for phi in plain.phi[1:])
+    alone = replace(plain, edge_variances=variances)
+    seeds = replace(alone, recurrence=measure_group(alone, [plain, make_hierarchy(seed=2)]))  # itself, and another
+    every, sure = TreeChoice(roots(plain), 1.5), TreeChoice(roots(plain), 1.5, sure=True)
+    tips = {
+        element.get("data-from", "") + element.get("data-to", ""): element.get("data-tip", "")
+        for element in ET.fromstring(draw_tree(alone, every).svg).iter()
+        if element.get("data-from")
+    }
+    drawn = draw_tree(alone, sure)
+    kept = {format_identity(edge.above) + format_identity(edge.below) for edge in drawn.part.edges}
+    assert {key for key, tip in tips.items() if "sure within this run: above the threshold with" in tip} == kept
+    assert 0 < len(kept) < len(tips)
+    assert "only edges sure within this run (90 %)" in write_caption(alone, sure)
+    svg = draw_tree(seeds, every).svg
+    assert "found by 1 of 2 other seeds&#10;" in svg
+    assert "only edges found by both other seeds" in write_caption(seeds, sure)
+    kept_by_seeds = draw_tree(seeds, sure).part.edges
+    assert len(kept_by_seeds) < len(tips)
+    assert all(seeds.find_mark(edge.above, edge.below, 1.5).found == 2 for edge in kept_by_seeds)
+
+
 def test_what_hovers_over_an_edge_is_two_lines() -> None:
     hierarchy = make_hierarchy()
     svg = ET.fromstring(draw_tree(hierarchy, TreeChoice(roots(hierarchy), 1.5)).svg)
@@ -69,7 +96,7 @@ def test_rank_and_the_twelve_heaviest_words_stand_in_every_box() -> None:
     assert len(groups) == len(drawing.part.nodes)
     for group, node in zip(groups, drawing.layout.places, strict=True):
         texts = ["".join(text.itertext()) for text in group.iter(f"{SVG}text")]
-        assert texts[0] == str(hierarchy.rank(node))
+        assert texts[0] == format_identity(node)
         words = " ".join(part for tspan in group.iter(f"{SVG}tspan") for part in tspan.itertext())
         for word in hierarchy.top_words(node, 12):
             assert word.text.replace("\x07", "\ufffd")[:20] in words

@@ -1,0 +1,106 @@
+"""The spread of the topics themselves: shares of documents under samples that a run has kept.
+
+The topics of the snapshots of the second half of a run are draws of its chain.  Documents are placed under several of
+them, and how far the share of a group moves from one to the next is what the topics add to its interval (the method of
+composition, :mod:`engine.lens.intervals`).  As everything that comes from one chain, it does not know other starts.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from app.analysis.filters import FilterSources
+from app.analysis.inference import open_inference
+from app.analysis.shares import LayerUse
+from app.jobs.records import restore_state
+from app.jobs.shares import BLOCK, infer_shares
+from engine.contract import Array, Counts, IntArray
+from engine.lens.moments import SampledShares
+from store import corpora, snapshots
+from store.database import Database
+from store.run_rows import RunRow
+from store.snapshots import SnapshotRow
+
+IntervalKind: TypeAlias = Literal["documents", "topics"]
+INTERVALS = ("documents", "topics")  # what intervals contain: differences between documents, or those of topics too
+MOST_SAMPLES, LEAST_SAMPLES = 8, 3
+MOST_DOCUMENTS = 4_000  # that are placed under every sample, evenly chosen; shares of groups move alike in the others
+
+
+class SpreadError(ValueError):
+    """An error: a run has kept too few samples of its topics; its message is a sentence without a full stop."""
+
+
+class TopicSamples(NamedTuple):
+    """Shares of the topics of every layer in some documents: their numbers (n,), and tables (S, n, K_l) float32."""
+
+    documents: IntArray
+    layers: tuple[Array, ...]
+
+    def add_to(self, use: LayerUse, layer: int) -> LayerUse:
+        """Return the shares of a layer with these samples."""
+        return use._replace(samples=SampledShares(self.documents, self.layers[layer - 1]))
+
+    @property
+    def size(self) -> int:
+        """Size of the arrays in bytes."""
+        return sum(int(array.nbytes) for array in (self.documents, *self.layers))
+
+
+def sample_topics(db: Database, run: RunRow, snapshot: SnapshotRow) -> TopicSamples:
+    """Place documents under the topics of several snapshots of the second half of a run; takes seconds to a minute.
+
+    Parameters
+    ----------
+    db : Database
+    run : RunRow
+    snapshot : SnapshotRow
+        The newest one that may be used.
+
+    Raises
+    ------
+    SpreadError
+        If there are fewer than three with topics that are samples, or the model draws none.
+    """
+    inference = open_inference(db, run, snapshot)
+    if inference.kernel.variance is None:
+        raise SpreadError(f"model {run.model} draws no samples of its topics, so their spread is not known")
+    rows = _list_late(db, run, snapshot)
+    if len(rows) < LEAST_SAMPLES:
+        raise SpreadError(
+            f"the spread of the topics takes {LEAST_SAMPLES} snapshots of the second half of the run, and run "
+            f"{run.number} has {len(rows)}"
+        )
+    corpus = inference.corpus
+    numbers = np.unique(np.linspace(0, corpus.documents - 1, min(corpus.documents, MOST_DOCUMENTS)).astype(np.int64))
+    blocks = [numbers[first : first + BLOCK] for first in range(0, len(numbers), BLOCK)]
+    batches = [Counts(*corpora.read_counts(db, corpus.number, block.tolist())).batch(block) for block in blocks]
+    placed = []
+    for row in rows:
+        state = restore_state(inference.kernel, run.seed, snapshots.load_snapshot(db, row.number))
+        parts = [infer_shares(inference.kernel, run.seed, state, batch) for batch in batches]
+        placed.append([np.concatenate(layer).astype(np.float32) for layer in zip(*parts, strict=True)])
+    return TopicSamples(numbers, tuple(np.stack(tables) for tables in zip(*placed, strict=True)))
+
+
+def add_samples(sources: FilterSources, fetch: Callable[[], TopicSamples]) -> FilterSources:
+    """Return sources whose shares have samples of the topics, which are fetched when shares are read."""
+    return sources._replace(read_use=lambda layer: fetch().add_to(sources.read_use(layer), layer))
+
+
+def _list_late(db: Database, run: RunRow, snapshot: SnapshotRow) -> list[SnapshotRow]:
+    """Return snapshots of the second half of a run up to one of them, of the same topics, evenly chosen."""
+    late = {
+        row.minibatch: row
+        for row in snapshots.list_snapshots(db, run.number)
+        if snapshot.minibatch / 2 < row.minibatch <= snapshot.minibatch
+    }
+    shapes = snapshots.read_shapes(db, snapshot.number)
+    topics = {name: shape for name, shape in shapes.items() if name.startswith(("phi.", "names."))}
+    chosen = sorted(snapshots.choose_evenly(late, MOST_SAMPLES))
+    return [
+        late[minibatch]
+        for minibatch in chosen
+        if topics.items() <= snapshots.read_shapes(db, late[minibatch].number).items()
+    ]
