@@ -70,9 +70,9 @@ def _pair_names(
     They lie next to each other, or nearly all files of the formats do so in folders of their own.
     """
     pairs = [(one, other) for stem in ones if stem in others for one in ones[stem] for other in others[stem]]
-    beside = [(one, other) for one, other in pairs if one.parent == other.parent]
-    if beside:
-        return beside
+    adjacent = [(one, other) for one, other in pairs if one.parent == other.parent]
+    if adjacent:
+        return adjacent
     fewest = min(sum(map(len, ones.values())), sum(map(len, others.values())))
     enough = len(pairs) >= max(_FEWEST_APART, _SHARE_APART * fewest) and len({one for one, _ in pairs}) == len(pairs)
     return pairs if enough else []
@@ -131,7 +131,7 @@ def join_sidecars(path: Path, sidecars: Mapping[str, PurePosixPath], reader: Rea
     if join is None:
         first = next(iter(sidecars.values()))
         raise IngestError(path / first, "has no fields that describe its text; correct it, or move it elsewhere")
-    return replace(join, table=f"the {endings} files next to them", beside=True)
+    return replace(join, table=f"the {endings} files next to them", separate=True)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.ingest.options import ImportOptions
 from app.ingest.tables import column_names
@@ -320,7 +320,7 @@ class Names(NamedTuple):
 
     def complete_options(self, options: ImportOptions) -> ImportOptions:
         """Return the options with the columns that the table itself names, where the options name none."""
-        own = {option: name for option, name in self.roles.items() if getattr(options, option) is None}
+        own: dict[str, Any] = {option: name for option, name in self.roles.items() if getattr(options, option) is None}
         return replace(options, **own) if own else options
 
     @property

@@ -284,7 +284,7 @@ class Join:
         The facts about each text, by its file.
     roles : dict of str to str
         Columns of title, label and split, by role.
-    beside : bool
+    separate : bool
         Whether the rows are files of their own, one next to each text.
     strange, doubtful, repeated, elsewhere : list of str
         Cells of the key that mean no text; that may mean several; of rows whose text another row describes; and that
@@ -295,7 +295,7 @@ class Join:
     key: str
     facts: dict[str, Facts]
     roles: dict[str, str]
-    beside: bool = False
+    separate: bool = False
     strange: list[str] = field(default_factory=list)
     doubtful: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
@@ -305,7 +305,7 @@ class Join:
         """Yield notes about texts and rows without a counterpart."""
         bare = [file for file in files if file not in self.facts]
         if bare:
-            lacking = "no file of metadata" if self.beside else f"no row in {self.table}"
+            lacking = "no file of metadata" if self.separate else f"no row in {self.table}"
             yield f"{_count_files(len(bare), 'text has', 'texts have')} {lacking}: {_name_some(bare)}"
         for cells, singular, plural, advice in (
             (self.strange, "names no text", "name no text", ""),
@@ -324,7 +324,7 @@ class Join:
         """Describe in a sentence how many texts have a row, and the columns of all roles except ``without``."""
         with_row = sum(file in self.facts for file in files)
         roles = "".join(f", {role} is {name!r}" for role, name in self.roles.items() if role not in without)
-        how, have = ("", "one") if self.beside else (f" by its column {self.key!r}", "a row")
+        how, have = ("", "one") if self.separate else (f" by its column {self.key!r}", "a row")
         return f"{self.table}{how}: {with_row:,} of {len(files):,} texts have {have}{roles}"
 
 
