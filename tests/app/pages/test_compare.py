@@ -468,7 +468,7 @@ def test_the_page_begins_with_a_sentence_on_what_labels_bought_and_what_they_cos
     session.view.run = 8
     assert session.page._lead.html.startswith('<p class="cm-say"')
     assert (
-        ">With labels the topics predict 96% of the test labels correctly, at about the same perplexity; "
+        ">With labels the topics predict 96% of the test labels correctly, at about the same point perplexity; "
         in session.page._lead.html
     )
     assert "the commonest class has 23% of the documents" in session.page._numbers.html

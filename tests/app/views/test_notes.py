@@ -71,7 +71,7 @@ def test_the_panel_of_a_topic_has_its_own_notes_and_proposes_all_tags(hierarchy:
 def test_tables_of_topics_have_tags_and_notes(hierarchy: Hierarchy) -> None:
     table = topics.list_row_and_column_topics(hierarchy)
     (row,) = [row for row in json.loads(topics.render_topics(table, "json")) if row["tags"]]
-    assert (row["layer"], row["topic"]) == (1, 3)
+    assert (row["layer"], row["topic"]) == (1, "L1:3")
     assert row["tags"] == ["to check", BAD]
     assert row["notes"] == [
         {"number": 4, "text": WRITTEN[0].text, "author": "Ada & co", "created": "2026-11-27T12:00:00+00:00"}
@@ -83,7 +83,7 @@ def test_tables_of_topics_have_tags_and_notes(hierarchy: Hierarchy) -> None:
 
 
 def test_nodes_of_graphs_have_tags_and_notes(hierarchy: Hierarchy) -> None:
-    data = build_graph(hierarchy, 1.5).nodes["L1:3"]
+    data = build_graph(hierarchy, 1.5, [Node(1, 2)]).nodes["L1:3"]
     assert data["tags"].startswith("to check; ")
     assert data["notes"].startswith("first line ")
     choice = TreeChoice((Node(1, 2),), 1.5)

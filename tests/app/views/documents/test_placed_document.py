@@ -103,13 +103,13 @@ def test_every_path_can_be_chosen_and_the_chosen_one_let_go(hierarchy):
     assert html.count('aria-pressed="true"') == 1
 
 
-def test_the_topics_of_a_layer_stand_by_their_share_with_their_ranks(hierarchy):
+def test_the_topics_of_a_layer_stand_by_their_share_with_their_identities(hierarchy):
     found = made(hierarchy)
     html = draw_placed_document(hierarchy, found, (), {})
     top = int(np.argmax(found.theta[2]))
     assert f'data-ids="L3:{top + 1}"' in html
     first, second = html.index(">Layer 3</h4>"), html.index(">Layer 2</h4>")
-    assert re.search(r"<b[^>]*>(\d+)</b>", html[first:second])[1] == str(hierarchy.rank(Node(3, top)))
+    assert re.search(r"<b[^>]*>([^<]+)</b>", html[first:second])[1] == f"L3:{top + 1}"
 
 
 def test_a_document_of_counts_is_shown_as_its_words(hierarchy):

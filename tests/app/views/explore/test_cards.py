@@ -289,11 +289,11 @@ def test_a_topic_that_is_nearly_the_same_as_a_more_popular_one_says_so_in_the_li
     hierarchy = replace(made, projections=(projection, *made.projections[1:]), labels={second: "Ships & <boats>"})
     cards = draw_topic_list(hierarchy, 1, TopicMarks(light=True), SearchResult("")).split("<li ")[1:]
     found = [re.findall('ex-role" title="The cosine[^"]*">([^<]*)<', card) for card in cards]
-    assert found == [[], [], ["nearly the same as 2"], *([[]] * 5)]
+    assert found == [[], [], [f"nearly the same as {format_identity(second)}"], *([[]] * 5)]
     panels = [draw_topic(hierarchy, node, 1.0, [], root=False) for node in (first, second, third)]
     said = [re.findall("nearly the same as[^<]*<span[^>]*>[^<]*", panel) for panel in panels]
     name = "Ships &amp; &lt;boats&gt;"
-    assert said == [[], [], [f'nearly the same as 2 <span title="{name}">{name}']]
+    assert said == [[], [], [f'nearly the same as {format_identity(second)} <span title="{name}">{name}']]
 
 
 def test_light_topics_are_folded_away_at_the_end_with_their_number_and_a_switch(hierarchy: Hierarchy) -> None:
