@@ -64,7 +64,8 @@ def test_names_notes_and_tags_come_to_the_same_topics_with_authors_and_times(db,
     note = notes.add_topic_note(db, one, 1, 4, NewNote("two\nlines", author="Bob"))
     notes.add_topic_note(db, one, 1, STRANGE + 1, NewNote("stays"))
     notes.add_document_note(db, runs.get_run(db, one).corpus, 3, NewNote("of a document"))
-    carried = carry_annotations(db, match_runs(db, one, other))
+    matched = match_runs(db, one, other)
+    carried = carry_annotations(db, matched)
     assert carried == [
         CarriedTopic(Node(1, 0), Node(1, 1), "roses", True, 1, 1, ""),
         CarriedTopic(Node(1, 3), Node(1, 0), "", False, 1, 1, ""),
@@ -78,10 +79,10 @@ def test_names_notes_and_tags_come_to_the_same_topics_with_authors_and_times(db,
     assert summarize_carrying(carried, other) == (
         f"run {other} got 1 name and 2 notes and tags; 1 topic is not found in it"
     )
-    assert [describe_carried(match_runs(db, one, other), each) for each in carried] == [
-        "L1:1 is L1:2: got the name “roses”, got 1 note or tag",
-        "L1:4 is L1:1: got 1 note or tag",
-        "L1:6 is not found there: 1 note or tag not carried",
+    assert [describe_carried(matched, each) for each in carried] == [
+        f"L1:1 roses is {matched.b.cite(Node(1, 1))}: got the name “roses”, got 1 note or tag",
+        f"{matched.a.cite(Node(1, 3))} is {matched.b.cite(Node(1, 0))}: got 1 note or tag",
+        f"{matched.a.cite(Node(1, STRANGE))} is not found there: 1 note or tag not carried",
     ]
     assert len(read_hierarchy(db, runs.get_run(db, other), snapshots.find_latest(db, other)).notes) == 2
 
@@ -100,8 +101,8 @@ def test_carrying_again_adds_nothing_and_a_topic_keeps_its_own_name(db, pair):
     assert len(notes.list_topic_notes(db, other)) == 1
     assert summarize_carrying(second, other) == f"run {other} got 0 names and no note; 1 topic keeps its own name"
     assert [describe_carried(matched, each) for each in second] == [
-        "L1:1 is L1:2: keeps its name “gardens” instead of “roses”, had 1 note or tag already",
-        "L1:2 is L1:4: had the name already",
+        "L1:1 roses is L1:2 gardens: keeps its name “gardens” instead of “roses”, had 1 note or tag already",
+        f"L1:2 moons is {matched.b.cite(Node(1, 3))}: had the name already",
     ]
 
 

@@ -40,9 +40,9 @@ def test_notes_are_added_listed_changed_and_deleted(call, monkeypatch):
     assert call("notes", "last", "--add", "to check", "--tag", "--document", "7", "--author", "Ada")[:2] == (0, "2\n")
     listed = call("notes", "1")[1].splitlines()
     assert listed[0].split() == ["number", "on", "kind", "author", "time", "text"]
-    assert re.match("1       L1:3 [a-z ]+  note  grace   ", listed[1])
+    assert re.match("1       L1:3 [a-z, ]+  note  grace   ", listed[1])
     assert listed[1].endswith("mostly roses")
-    assert listed[2].startswith("2       document 7  tag   Ada     ")
+    assert re.match("2       document 7 +tag   Ada     ", listed[2])
     (of_topic,) = json.loads(call("notes", "1", "--topic", "L1:3", "--json")[1])
     assert {name: of_topic[name] for name in ("number", "topic", "document", "kind", "text", "author")} == {
         "number": 1, "topic": "L1:3", "document": None, "kind": "note", "text": "mostly\nroses", "author": "grace",

@@ -27,15 +27,20 @@ PAGE = "\n".join(" ".join(f"word{n}{m} of the sea" for m in range(5)) for n in r
 ADVISING: dict[str, Files] = {
     "long documents": {f"{n}.txt": f"{SENTENCES[n]}\n" * 700 for n in range(4)},
     "long paragraphs": {f"{n}.txt": f"{SENTENCES[n]} " * 700 for n in range(4)},
-    "books with chapters": {f"{n}.txt": "".join(f"CHAPTER {m}\n\n{SENTENCES[n] * 90}\n\n" for m in "123456") for n in range(4)},
+    "books with chapters": {
+        f"{n}.txt": "".join(f"CHAPTER {m}\n\n{SENTENCES[n] * 90}\n\n" for m in "123456") for n in range(4)
+    },
     "a page": {"a.txt": "\n\n".join([PAGE] * 4)},
     "a single document": {"a.md": "\n".join(SENTENCES) * 9},
     "a short document": {"a.md": SENTENCES[0]},
     "a table that names none of the texts": {
         **{f"{n}.txt": text for n, text in enumerate(SENTENCES)},
-        "data.csv": "id,text\n" + "".join(f"x{n},{text}\n" for n, text in enumerate(text.replace(",", "") for text in SENTENCES)),
+        "data.csv": "id,text\n"
+        + "".join(f"x{n},{text}\n" for n, text in enumerate(text.replace(",", "") for text in SENTENCES)),
     },
-    "captions of one recording": {"a.json": '[{"text": "pear and fig", "start": 0, "duration": 2}, {"text": "fig", "start": 2, "duration": 2}]'},
+    "captions of one recording": {
+        "a.json": '[{"text": "pear and fig", "start": 0, "duration": 2}, {"text": "fig", "start": 2, "duration": 2}]'
+    },
     "groups of lines": {"a.txt": "\n".join(f"one {n}\ntwo\nthree and four\n" for n in range(8))},
     "counts without names": {"a.csv": "".join(f"a{n},pear{m},{m + 1}\n" for n in range(5) for m in range(4))},
     "files with years": {f"199{n}_sea_{n}.txt": text for n, text in enumerate(SENTENCES * 2)},
@@ -66,7 +71,7 @@ def say(path: Path, options: ImportOptions) -> tuple[list[str], bool]:
 
 
 def follow_advice(path: Path, *, sound: bool) -> None:
-    """Follow every advice about an input, and the advice that this leads to: none comes again."""
+    """Follow every advice about an input, and for a ``sound`` one that to which it leads: none comes again."""
     waiting, tried = [KEEP_ALL], 0
     while waiting and tried < 12:
         options = waiting.pop()
@@ -78,7 +83,7 @@ def follow_advice(path: Path, *, sound: bool) -> None:
                 followed = replace(options, **{name: value})
                 said, was_read = say(path, followed)
                 assert was_read or not sound, f"--{name} {value} is advised, and then: {said[0]}"
-                if was_read:
+                if was_read and sound:
                     waiting.append(followed)
 
 

@@ -63,6 +63,11 @@ def titles(hierarchy: Hierarchy) -> dict[str, str]:
     return found
 
 
+def list_titles(hierarchy: Hierarchy) -> dict[str, str]:
+    every = [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]
+    return {format_identity(node): hierarchy.title(node) for node in every}
+
+
 def is_shown(text: str, title: str) -> bool:
     """Return whether a text is a title, or its beginning with an ellipsis."""
     return text == title or (text.endswith("…") and len(text) > 1 and title.startswith(text[:-1]))
@@ -151,7 +156,7 @@ def test_a_placed_document_calls_topics_by_their_titles(hierarchy: Hierarchy, ti
     listed = [re.findall(r'<span class="dc-name"[^>]*>([^<]*)<.*data-id="(L[^"]+)"', row)[0] for row in rows]
     assert len(listed) > 5
     assert all(name == titles[key] for name, key in listed)
-    chip = r'class="dc-chip"[^>]*title="Topic (L\d+:\d+),[^>]*><b>\d+</b><span class="dc-name"[^>]*>([^<]*)<'
+    chip = r'class="dc-chip"[^>]*title="Topic (L\d+:\d+) [^>]*><b>[^<]*</b><span class="dc-name"[^>]*>([^<]*)<'
     chips = re.findall(chip, html)
     assert len(chips) > 5
     assert all(name == titles[key] for key, name in chips)
@@ -173,7 +178,7 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
         leads = re.findall(r"<p><strong>(.*?)</strong></p>", detail)
         assert leads == [comparison.a.title(pair.a), comparison.b.title(pair.b)]
         assert re.search(
-            rf'value="{format_identity(pair.a)}" selected>\d+ · [^%]+% alike · {titles[format_identity(pair.a)]}<',
+            rf'value="{format_identity(pair.a)}" selected>L[\d:]+ · [^%]+% alike · {titles[format_identity(pair.a)]}<',
             detail,
         )
 
@@ -181,21 +186,21 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
 def test_the_edges_as_text_call_both_ends_by_their_titles(hierarchy: Hierarchy) -> None:
     changed = compare(hierarchy, frame_of(arrays(WIDTHS, seed=2), 8, WORDS))
     html = compare_table.list_edge_changes(changed, find_edge_changes(changed, 1.0))
-    ends = re.findall(r'data-side="(.)" data-id="[^"]+">(\d)·(\d+) (.*?) › (\d)·(\d+) (.*?)</button>', html)
+    ends = re.findall(r'data-side="(.)" data-id="[^"]+">(L[\d:]+) (.*?) › (L[\d:]+) (.*?)</button>', html)
     assert len(ends) > 5
     for side, *report in ends:
         shown = changed.hierarchy(side)
-        for layer, rank, title in (report[:3], report[3:]):
-            assert re.sub("<[^>]*>", "", title) == shown.title(shown.at_rank(int(layer), int(rank)))
+        for identity, title in (report[:2], report[2:]):
+            assert re.sub("<[^>]*>", "", title) == list_titles(shown)[identity]
 
 
 def test_files_and_commands_call_topics_by_their_titles(
     hierarchy: Hierarchy, comparison: Comparison, titles: dict[str, str], tmp_path
 ) -> None:
     table = topics.list_topics(hierarchy)
-    assert {f"L{row['layer']}:{row['topic']}": row["title"] for row in table} == titles
+    assert {row["topic"]: row["title"] for row in table} == titles
     rows = csv.DictReader(io.StringIO(topics.render_topics(table, "csv")))
-    assert {f"L{row['layer']}:{row['topic']}": row["title"] for row in rows} == titles
+    assert {row["topic"]: row["title"] for row in rows} == titles
     roots = hierarchy.nodes(3)
     read = nx.read_graphml(trees.write_tree(hierarchy, roots, 0.0, "down", tmp_path / "tree.graphml", light=True))
     assert {key: data["title"] for key, data in read.nodes(data=True)} == titles
@@ -203,13 +208,12 @@ def test_files_and_commands_call_topics_by_their_titles(
     written = json.loads(path.read_text(encoding="utf-8"))
     assert {node["id"]: node["title"] for node in written["nodes"]} == titles
     report = files.list_pairs(comparison)
-    assert {f"L{row['layer']}:{row['a']['topic']}": row["a"]["title"] for row in report} == titles
+    assert {row["a"]["topic"]: row["a"]["title"] for row in report} == titles
     flat = csv.DictReader(io.StringIO(files.render_pairs(comparison)))
-    assert {f"L{row['layer']}:{row['topic_a']}": row["title_a"] for row in flat} == titles
+    assert {row["topic_a"]: row["title_a"] for row in flat} == titles
     said = write_summary(comparison, 1.0, 99)
     for pair in comparison.pairs:
-        ends = (comparison.a.rank(pair.a), titles[format_identity(pair.a)], comparison.b.rank(pair.b))
-        assert f"  {ends[0]} {ends[1]} -> {ends[2]} {comparison.b.title(pair.b)}" in said
+        assert f"  {comparison.a.cite(pair.a)} -> {comparison.b.cite(pair.b)}" in said
 
 
 def test_a_search_finds_a_topic_by_each_word_of_its_title_and_by_the_whole_of_it(
