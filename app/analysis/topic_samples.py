@@ -22,8 +22,7 @@ from store.database import Database
 from store.run_rows import RunRow
 from store.snapshots import SnapshotRow
 
-IntervalKind: TypeAlias = Literal["documents", "topics"]
-INTERVALS = ("documents", "topics")  # what intervals contain: differences between documents, or those of topics too
+IntervalKind: TypeAlias = Literal["documents", "topics"]  # of which differences intervals are: topics has both
 MOST_SAMPLES, LEAST_SAMPLES = 8, 3
 MOST_DOCUMENTS = 4_000  # that are placed under every sample, evenly chosen; shares of groups move alike in the others
 

@@ -15,7 +15,6 @@ from urllib.parse import parse_qsl, quote, unquote
 import param
 
 from app.analysis.hierarchy import IDENTITY, format_identity, parse_identity
-from app.analysis.topic_samples import INTERVALS
 from app.views.top_bar import NAMES
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import RELATED as RELATION
@@ -155,7 +154,7 @@ class View(param.Parameterized):
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
     drawn: Any = param.Selector(default="lines", objects=["lines", "areas", "stream"])
-    interval: Any = param.Selector(default="documents", objects=list(INTERVALS))
+    interval: Any = param.Selector(default="documents", objects=["documents", "topics"])
     zoomed: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     group = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     against = param.String(default="", regex=r"(?s)\A.{0,200}\Z")

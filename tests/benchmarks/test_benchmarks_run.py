@@ -24,6 +24,7 @@ from tests.benchmarks import (
     overhead,
     quality,
     screen,
+    sure_edges,
     synthetic,
     token_cost,
     topic_moves,
@@ -235,3 +236,14 @@ def test_the_gradients_of_a_deep_exponential_family_are_compared(capsys):
     report = capsys.readouterr().out
     for name in ("implicit", "score"):
         assert len(re.findall(rf"  {name} +(?:deviation|ELBO) -?[0-9]", report)) == 2
+
+
+def test_edges_of_the_true_topics_are_true_and_in_their_intervals_and_those_of_a_split_topic_are_not():
+    true, _ = sure_edges.draw_world(sure_edges.SHAPES["long"], 1)
+    exact = sure_edges.list_edges(true, true, [np.full_like(phi, 1e-6) for phi in true])
+    truth = sure_edges.judge_edges(exact)
+    assert (truth.true, truth.held, truth.found) == (1.0, 1.0, truth.drawn)
+    halves = [true[0], np.concatenate([true[1] / 2, true[1] / 2]), true[2]]
+    halves[0] = np.concatenate([true[0], true[0]], axis=1)  # every topic of layer 1 twice, each with half its weight
+    split = sure_edges.judge_edges(sure_edges.list_edges(true, halves, [np.full_like(phi, 1e-9) for phi in halves]))
+    assert split.held < 0.5

@@ -1,5 +1,7 @@
 """The frame: one source for every number about a topic."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,13 +14,14 @@ from app.analysis.hierarchy import (
     LIGHT,
     LIVE,
     REASONS,
+    EdgeMark,
     find_roles,
     format_identity,
     measure_coherence,
     parse_identity,
 )
 from app.export.graph import build_graph
-from engine.hierarchy import topics
+from engine.hierarchy import certainty, topics
 from engine.hierarchy.tree import Node
 
 
@@ -207,3 +210,24 @@ def test_figures_are_those_of_the_live_topics_and_their_ten_first_words():
 
 def test_without_npmi_in_the_snapshot_there_is_none():
     assert measure_coherence(make_hierarchy()) == ()
+
+
+def test_edges_are_as_certain_as_their_widened_variance_and_other_seeds_come_first() -> None:
+    plain = make_hierarchy()
+    hierarchy = replace(plain, edge_variances=tuple(np.full_like(phi, 1e-4) for phi in plain.phi[1:]))
+    child = int(hierarchy.phi[1][:, 0].argmax())
+    above, below = Node(2, 0), Node(1, child)
+    mean, limit = hierarchy.phi[1][child, 0], 1.5 / 24
+    found = hierarchy.find_certainty(above, below, 1.5)
+    assert found is not None
+    variance = certainty.WIDENED * np.float32(1e-4)
+    low, high = certainty.find_interval(mean, variance)
+    assert (found.low, found.high) == pytest.approx((float(low), float(high)))
+    assert found.inclusion == pytest.approx(float(certainty.measure_inclusion(mean, variance, limit)))
+    assert EdgeMark(0, 0, found).strength == found.inclusion
+    assert EdgeMark(3, 4, found).strength == 0.75
+    sure = found._replace(inclusion=0.97)
+    assert EdgeMark(0, 0, sure).is_sure
+    assert not EdgeMark(3, 4, sure).is_sure
+    assert EdgeMark(4, 4, found._replace(inclusion=0.1)).is_sure
+    assert EdgeMark(0, 0, None).is_sure
