@@ -20,7 +20,6 @@ from typing import Any, Literal
 import psutil
 
 from app.machine import ROOT
-from store.upkeep import remove_part
 
 log = logging.getLogger("topiary.jobs")
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -134,6 +133,8 @@ def sweep_folders() -> list[Path]:
     abandoned = [folder for folder in candidates if _is_mine(folder) and _is_abandoned(folder)]
     for folder in abandoned:
         if (file := _find_owned_file(folder)) is not None:
+            from store.upkeep import remove_part  # slow to load, and only for a backup that was killed
+
             remove_part(file)
             log.warning("removed %s, which a program that was killed had left unfinished", file)
         remove_folder(folder)
