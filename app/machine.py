@@ -1,7 +1,9 @@
 """Facts about this installation and machine: version, assets, user, and how many processors there are."""
 
+import errno
 import getpass
 import os
+import tempfile
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
@@ -43,3 +45,14 @@ def count_processors() -> int:
     """Return the number of processors, or the number in the environment variable TOPIARY_CPUS."""
     setting = os.environ.get("TOPIARY_CPUS", "")
     return int(setting) if setting.isdecimal() and int(setting) > 0 else os.cpu_count() or 1
+
+
+def explain_full_disk(error: OSError) -> str:
+    """Return the sentence about a file for which there is no room, or which a limit forbids; empty for other errors."""
+    if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        return ""
+    where = f"{error.filename}" if error.filename else f"a file, perhaps a temporary one in {tempfile.gettempdir()},"
+    return (
+        f"{where} cannot be written ({error.strerror}); make room, raise the limit (ulimit -f), or let TMPDIR name a "
+        "folder with more room"
+    )

@@ -62,6 +62,13 @@ def _run_command(argv: list[str]) -> int:
     except (UserError, NewRunError, SettingError, StoreError) as error:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
+    except OSError as error:
+        from app.machine import explain_full_disk
+
+        if not (sentence := explain_full_disk(error)):
+            raise
+        notify(f"topiary {arguments.command}: {sentence}")
+        return MISTAKE
     except MemoryError:
         advice = "needs more memory than this machine has free; give it less at a time, or close other programs"
         notify(f"topiary {arguments.command}: {advice}")

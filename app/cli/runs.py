@@ -147,7 +147,7 @@ def wait_for_run(db: Database, run: int) -> int:
     except KeyboardInterrupt:
         progress.end(f"run {run} goes on in the background; topiary stop {run} ends it")
         return 130
-    progress.end(describe_end(row, state))
+    progress.end(describe_end(db, row, state))
     return 1 if state in ("failed", "silent") else 0
 
 

@@ -148,5 +148,5 @@ def _describe_figure(figure: dict[str, Any]) -> str:
     if figure["rhat"] is None:
         return f"{name:<28} {figure['verdict']}"
     draws = f"{figure['chains']} runs of {figure['draws']:,} draws"
-    size = f"bulk ESS {figure['ess']:,.0f} of " if figure["draws"] >= ENOUGH_DRAWS else ""
+    size = f"bulk ESS {figure['ess']:,.0f}, " if figure["draws"] >= ENOUGH_DRAWS else ""
     return f"{name:<28} R-hat {figure['rhat']:.3f}, {size}{draws}: {figure['verdict']}"

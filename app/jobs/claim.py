@@ -1,6 +1,8 @@
 """The claim of a worker on a run: all that it writes to the store, and the requests that it reads from there."""
 
+import errno
 import math
+import mmap
 import signal
 import time
 import traceback
@@ -37,6 +39,10 @@ SCORES = {
     ("paper", "log-likelihood"): "test_loglik",
     ("averaged", "log-likelihood"): "averaged_loglik",
 }
+
+
+LEAST_MEMORY = 512 << 20  # bytes of addresses that the libraries and the smallest run need
+OUT_OF_MEMORY = "out of memory: use fewer topics, a smaller mini-batch or a machine with more memory, then resume"
 
 
 class Interrupt:
@@ -191,9 +197,28 @@ class Claim:
         runs.finish_run(self.db, self.row.number, self.row.attempt, state, message, trace)
 
 
+def lacks_memory(error: BaseException) -> bool:
+    """Return whether an error says that the system gave no more memory, be it for data or for a library."""
+    if isinstance(error, MemoryError):
+        return True
+    is_of_system = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return is_of_system or (isinstance(error, ImportError) and any(sign in str(error) for sign in logs.MEMORY_SIGNS))
+
+
+def check_memory() -> None:
+    """Raise MemoryError if this process may not use the memory that every run needs (``ulimit -v``).
+
+    Without this much, some libraries end the process, or wait for ever, instead of raising an error.
+    """
+    try:
+        mmap.mmap(-1, LEAST_MEMORY).close()
+    except OSError as error:
+        raise MemoryError from error
+
+
 def _explain_error(error: BaseException) -> str:
     """Return the reason why the run failed, in one sentence for users."""
-    if isinstance(error, MemoryError):
-        return "out of memory: use fewer topics, a smaller mini-batch or a machine with more memory, then resume"
+    if lacks_memory(error):
+        return OUT_OF_MEMORY
     text = " ".join(str(error).split()) or "no further words"
     return (text if isinstance(error, SENTENCE_ERRORS) else f"{type(error).__name__}: {text}")[:500]

@@ -27,6 +27,7 @@ from app.ingest.report.report import Report
 from app.jobs import logs, process, progress
 from app.jobs.progress import Notifier
 from app.jobs.uploads import SentFiles
+from app.machine import explain_full_disk
 from store.database import open_database
 from store.errors import StoreError
 
@@ -283,6 +284,10 @@ def main(arguments: list[str]) -> int:
             result = (_add_documents if importing else _inspect_documents)(request, notify)
     except (IngestError, OptionError, StoreError) as error:
         result = {"error": str(error)}
+    except OSError as error:
+        if not (sentence := explain_full_disk(error)):
+            raise
+        result = {"error": sentence}
     except MemoryError:
         result = {"error": f"{request['path']}: {NO_MEMORY}"}
     finally:

@@ -133,6 +133,21 @@ def read_tail(path: Path, lines: int) -> list[str]:
     return content.decode("utf-8", "replace").splitlines()[-lines:]
 
 
+MEMORY_SIGNS = (
+    "std::bad_alloc", "MemoryError", "Cannot allocate memory", "cannot allocate memory", "failed to map segment",
+    "LLVM ERROR: out of memory", "Unable to allocate",
+)  # fmt: skip
+"""Words in a log with which Python, C++, LLVM and the loader of libraries say that memory ran out."""
+_LAST_WORDS = 20  # lines of a log in which a process that memory ended says so
+
+
+def tells_of_memory(db_url: str, run: int) -> bool:
+    """Return whether the last lines in the log of a run say that its process ended because memory ran out."""
+    lines = read_tail(find_log(db_url, run), _LAST_WORDS)
+    begins = max((place for place, line in enumerate(lines) if line.endswith(" begins")), default=-1)
+    return any(sign in line for line in lines[begins + 1 :] for sign in MEMORY_SIGNS)
+
+
 def write_line(sentence: str) -> None:
     """Write a line with the time to standard error, which the launcher redirects to the log of the run."""
     sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {sentence}\n")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import logs, process
-from app.jobs.claim import SCORES, Claim, Interrupt
+from app.jobs.claim import SCORES, Claim, Interrupt, check_memory
 from app.jobs.cluster.workers import WorkerLostError, keep_lost
 from app.jobs.estimates import (
     choose_headline,
@@ -89,6 +89,7 @@ def _attempt_run(db: Database, row: RunRow, interrupt: Interrupt) -> str:
     """Make one attempt at a run; return a message if a cluster worker was lost and the run must go back, else ""."""
     with Claim(db, row, interrupt) as claim:
         claim.show("starting")
+        check_memory()
         try:
             Trainer(claim).run()
         except WorkerLostError as lost:  # caught inside the claim, which would record the run as failed

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Iterator, Mapping
 
-from app.jobs import launcher
+from app.jobs import launcher, logs
+from app.jobs.claim import OUT_OF_MEMORY
 from app.jobs.estimates import choose_headline
 from app.jobs.progress import Progress, format_duration
 from store import runs
@@ -63,8 +64,10 @@ def show_progress(progress: Progress, row: RunRow, latest: Mapping[str, float]) 
     progress.show(f"run {row.number}: {words}", row.minibatch / max(1, row.planned), "  ".join(facts))
 
 
-def describe_end(row: RunRow, state: str) -> str:
+def describe_end(db: Database, row: RunRow, state: str) -> str:
     """Describe in one sentence how a run has ended."""
+    if state == "silent" and logs.tells_of_memory(db.url, row.number):
+        return f"run {row.number} has fallen silent: {OUT_OF_MEMORY}"
     if state == "silent":
         return f"run {row.number} has fallen silent: its worker is gone; topiary resume {row.number} goes on"
     return f"run {row.number} {row.message if row.message.startswith(state) else f'{state}: {row.message}'}"

@@ -10,7 +10,7 @@ import os
 import sys
 
 from app.jobs import launcher, logs
-from app.jobs.claim import SENTENCE_ERRORS, Interrupt
+from app.jobs.claim import OUT_OF_MEMORY, SENTENCE_ERRORS, Interrupt, lacks_memory
 from app.jobs.map_work import try_start_map
 from app.jobs.trainer import train_run
 from store.database import Database, open_database
@@ -45,6 +45,11 @@ def main(argv: list[str] | None = None) -> int:
         status, store_works = LOST, isinstance(error, (Conflict, DamagedRow, LostClaim, NotFound))
     except SENTENCE_ERRORS as error:
         logs.write_line(str(error))
+        status = 1
+    except (MemoryError, ImportError, OSError) as error:
+        if not lacks_memory(error):
+            raise
+        logs.write_line(OUT_OF_MEMORY)
         status = 1
     finally:
         if store_works:  # without a usable store, workers would start each other for ever

@@ -197,7 +197,7 @@ class Run(RunBridges, RunEvidence):
         try:
             for row, state in follow_run(self._opened.db, self.number):
                 if state in ("failed", "silent"):
-                    raise RunFailed(describe_end(row, state))
+                    raise RunFailed(describe_end(self._opened.db, row, state))
                 if callable(progress):
                     progress(self)
                 elif progress and state not in ENDED:

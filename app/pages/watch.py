@@ -8,6 +8,8 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.analysis.hierarchy import Hierarchy
+from app.jobs import logs
+from app.jobs.claim import OUT_OF_MEMORY
 from app.jobs.estimates import CURVES, Curve, read_concentrations
 from app.jobs.forks import list_remedies
 from app.jobs.plan import name_step
@@ -158,7 +160,9 @@ class FailedRun:
             return
         remedies = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or list_remedies(run)
         log = self._log[1] if self._log is not None and self._log[0] == number else None
-        self._show(draw_failure(run, state, remedies, log) + draw_damage(feed.damage(number)))
+        lacked_memory = state == "silent" and logs.tells_of_memory(feed.db.url, number)
+        cause = OUT_OF_MEMORY if lacked_memory else ""
+        self._show(draw_failure(run, state, remedies, log, cause) + draw_damage(feed.damage(number)))
 
     def _show(self, html: str) -> None:
         self.board.param.update(html=html, visible=bool(html))  # an empty board would leave a gap

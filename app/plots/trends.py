@@ -42,7 +42,7 @@ _HEADROOM = 1.4  # height of the picture in multiples of the largest share, at m
 _ROW, _HEAD, _AXIS = 9.5, 11.5, 26.0  # points: height of a group, of the title of a topic, and of the axis below
 _MOST_ROWS = 30  # groups of all topics together in a figure for which no number of topics was requested
 _MOST_TOPICS = len(COLOURS)
-_BANDS: dict[IntervalKind, str] = {"documents": "documents", "topics": "documents, topics"}
+_BANDS: dict[IntervalKind, str] = {"documents": "documents", "topics": "topics too"}
 _LABELS: dict[Weighting, str] = {"tokens": "share of words", "documents": "mean share of documents"}
 
 
@@ -142,7 +142,7 @@ def plot_time(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     ]
     axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
     borders = figure.borders if request.stacked else None
-    bands = "" if request.stacked else f", 90 % bands: {_BANDS[request.interval or 'documents']}"
+    bands = "" if request.stacked else f"; 90 %: {_BANDS[request.interval or 'documents']}"
     return draw_time(axis, lines, borders, label=f"{chosen.label}{bands}", width=request.width)
 
 

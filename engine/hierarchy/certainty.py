@@ -17,7 +17,7 @@ from engine.hierarchy.topics import project_topics
 
 LEVEL = 0.9  # probability of an interval
 SURE = 0.9  # probability of inclusion from which an edge counts as sure
-WIDENED = 8.0  # factor on the variance of edges, measured on planted worlds (`tests.benchmarks.sure_edges`)
+WIDENED = 15.0  # factor on the variance of edges, measured on planted worlds (`tests.benchmarks.sure_edges`)
 WANDERING = 0.8  # cosine between two draws of a topic below which their mean is not one topic
 _LEAST_CONCENTRATION = 1e-3  # of a Beta distribution; at this value an entry is nearly always 0 or 1
 

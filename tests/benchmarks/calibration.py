@@ -74,7 +74,8 @@ def measure_world(world: World, seed: int, sweeps: int) -> WorldCertainty:
     for _ in range(sweeps):
         state, _ = kernel.step(seed, state, docs)
     shown = kernel.topics(kernel.average(state)).phi
-    variances = kernel.variance(state)
+    words, edges = kernel.variance(state)
+    variances = words, certainty.widen_edges(edges)  # as everything that shows them
     columns = [
         match_topics(*pair) for pair in zip(topics.project_topics(world.phi), topics.project_topics(shown), strict=True)
     ]

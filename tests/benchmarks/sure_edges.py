@@ -6,7 +6,7 @@ the true topics nearest to its ends is above the threshold too, and its interval
 intervals are counted where both ends are found, with a cosine above .9.
 
 ``--fit`` prints both for other factors on the variance of edges (`engine.hierarchy.certainty.WIDENED`).  The factor
-was chosen on world 1 of every shape, and the guide reports the others.
+was chosen on world 1 of every shape, and on worlds with an earlier start; the guide reports the others beside them.
 """
 
 import sys

@@ -1,6 +1,7 @@
 """Inputs of many programs in the forms in which these write them, each with what is right of it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,7 +65,8 @@ _BODY = "\n\n{text}\n"
 _HEADS = (
     "Return-Path: <a@x.org>\nReceived: from x.org by y.org;\n\tMon, 7 May 2001 16:39:00 -0700\nFrom: Ann <a@x.org>\n"
     "Subject: On {n}\nDate: Mon, 7 May 2001 16:39:00 -0700",
-    "Delivered-To: b@y.org\nMessage-ID: <{n}@x.org>\nDate: Mon, 7 May 2001 16:39:00 -0700\nFrom: a@x.org\nSubject: On {n}",
+    "Delivered-To: b@y.org\nMessage-ID: <{n}@x.org>\nDate: Mon, 7 May 2001 16:39:00 -0700\nFrom: a@x.org\n"
+    "Subject: On {n}",
     "Message-ID: <{n}.JavaMail@thyme>\nDate: Mon, 7 May 2001 16:39:00 -0700 (PDT)\nFrom: a@x.org\nTo: b@y.org\n"
     "Subject: On {n}\nMime-Version: 1.0\nX-Folder: \\Ann\\inbox\nX-cc:",
     "Subject: On {n}\nFrom: a@x.org\nTo: b@y.org\nDate: Mon, 7 May 2001 16:39:00 -0700\nContent-Type: text/plain",
@@ -83,7 +85,7 @@ MAIL = {
     "numbered, without ending": {f"{label}/{n}.": _mail(n) for n, label in enumerate(LABELS)},
     "hashes as endings": {f"{label}/000{n}.{n}a7ff2b46e6d6a1a9": _mail(n) for n, label in enumerate(LABELS)},
     "some with a line From": {f"{label}/{n}": (_FROM if n % 2 else b"") + _mail(n) for n, label in enumerate(LABELS)},
-    "Maildir": {f"{label}/cur/12{n}.M1P2.host:2,S": _mail(n) for n, label in enumerate(LABELS)},
+    "Maildir": {f"{label}/12{n}.M1P2.host:2,S": _mail(n) for n, label in enumerate(LABELS)},
 }
 
 _PLAIN = {f"{label}/{n}": text for n, (label, text) in enumerate(zip(LABELS, SENTENCES, strict=True))}
@@ -97,7 +99,7 @@ MIXED: dict[str, Files] = {
         "run.py": "print(1)",
         "law/core": b"\x7fELF\0\0",
     },
-    "a table of classes": {**_PLAIN, "x/9.txt": SENTENCES[0]},
+    "one with an ending": {name + ".md" * (name == "sea/0"): text for name, text in _PLAIN.items()},
 }
 
 _FRENCH = (
@@ -239,12 +241,42 @@ COUNTS: dict[str, Files] = {
     "semicolons": _tidy("Datei;Wort;Anzahl\n", "{name};{word};{count}\n"),
 }
 
+_MEMO = "From: Dr. Ann\nTo: the board\nDate: 3 May 2001\nSubject: ferries\n\n{text}\n"
+_POST = "From: a@x.org (Ann)\nSubject: ferries\nOrganization: Sea\nLines: 3\n\n{text}\n"
+# What looks like an input of these programs and is none: its format, and the number of its documents.
+_ENTITIES = [{"text": text, "start": n, "end": n + 5, "label": "x"} for n, text in enumerate(SENTENCES)]
+_TIMETABLE = [{"title": "A talk", "start": "10:00", "duration": "00:30", "text": text} for text in SENTENCES]
+_ANSWERS = "q1\tq2\tsaid\n" + "".join(f"d\tc\t{text}\n" for text in SENTENCES)
+_NUMBERED = {f"{n}.txt": text for n, text in enumerate(SENTENCES)}
+LOOKALIKES: dict[str, tuple[Files, str, int]] = {
+    "answers that are letters": ({"a.tab": _ANSWERS}, "csv", 4),
+    "memos": ({name: _MEMO.format(text=text) for name, text in _NUMBERED.items()}, "text", 4),
+    "posts": ({name: _POST.format(text=text) for name, text in _NUMBERED.items()}, "text", 4),
+    "entities": ({"a.json": json.dumps(_ENTITIES)}, "json", 4),
+    "a timetable": ({"a.json": json.dumps(_TIMETABLE)}, "json", 4),
+    "asterisks between scenes": ({"a.txt": "".join(f"{text}\n****\n" for text in SENTENCES)}, "lines", 8),
+    "other texts of the same names": (
+        _NUMBERED | {f"{n}.md": f"Nothing alike number {n}" for n in range(4)},
+        "text",
+        8,
+    ),
+    "numbers under numbers": ({f"{n}.txt": "1990\t3\n1991\t5\n1992\t4\n" for n in range(4)}, "text", 4),
+}
+
+
+_TALK = " ".join(SENTENCES[0].split()[:6])
+
+
+def _name_cases(kind: str, cases: Mapping[str, Files], **right: Any) -> dict[str, Foreign]:
+    return {f"{kind}, {name}": _case(files, **right) for name, files in cases.items()}
+
+
 CASES: dict[str, Foreign] = {
-    **{f"Orange, {name}": _case(files, 4, "sea law", title="name 0" if "Caption" in str(files) else "", text="ferry") for name, files in ORANGE.items()},
-    **{f"mail, {name}": _case(files, 4, "sea law" if name != "Maildir" else "sea/cur law/cur", "from date", text="ferry") for name, files in MAIL.items()},
-    **{f"endings, {name}": _case(files, 5 if "classes" in name else 4, "sea law" + (" x" if "classes" in name else ""), "file", text="ferry") for name, files in MIXED.items()},
-    **{f"garbled, {name}": _case(files, 9, "Zoë_0 Zoë_1" if "messenger" in name else "", text="forêt était mouillée") for name, files in GARBLED.items()},
-    **{f"captions, {name}": _case(files, 4, "", "file", "talk0", "ferry harbour storm captain sails anchor came".replace(" ", "_")) for name, files in CAPTIONS.items()},
-    **{f"stars, {name}": _case(files, 4, "sea law", "id year", text="ferry") for name, files in STARRED.items()},
-    **{f"beside, {name}": _case(files, 4, "sea law", "year tags", text="ferry") for name, files in SIDECARS.items()},
-}  # fmt: skip
+    **_name_cases("Orange", ORANGE, labels="sea law", title="name 0", text="ferry"),
+    **_name_cases("mail", MAIL, labels="sea law", columns="from date", text="ferry"),
+    **_name_cases("endings", MIXED, labels="sea law", columns="file", text="ferry"),
+    **_name_cases("garbled", GARBLED, documents=9, text="forêt était mouillée"),
+    **_name_cases("captions", CAPTIONS, columns="file", title="talk0", text=_TALK),
+    **_name_cases("stars", STARRED, labels="sea law", columns="id year", text="ferry"),
+    **_name_cases("beside", SIDECARS, labels="sea law", columns="year tags", text="ferry"),
+}

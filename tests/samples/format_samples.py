@@ -228,7 +228,7 @@ MORE_BROKEN = [
     Broken("npz", _parts(indptr=np.array([0, 2, 90, 5, 0])), None, "place outside"),
     Broken("npz", _parts(shape=np.array([2_000_000_000, 3])), None, "promises 2,000,000,000 x 3"),
     Broken("npz", _parts(format=np.array(b"dia")), None, "'dia'"),
-    Broken("mail", file_of("a.mbox", "no mail\n"), 1, "no mbox file"),
+    Broken("mail", file_of("a.mbox", "no mail\n"), 1, "is no mail"),
     Broken("mail", cut_short(lambda folder: _without(mailbox, "b.mbox.gz", _LETTER)(folder).parent / "b.mbox.gz"), None,
            "cut short"),
     Broken("mallet", file_of("a.mallet", b"\xac\xed\x00\x05sr"), None, "only MALLET reads"),

@@ -127,7 +127,7 @@ RECORD_BROKEN = [
     Broken("xml", file_of("a.xml", "<rows><row><t>pear</t></row><row><t>fig</t></rows>"), None, "no sound XML"),
     Broken("xml", file_of("a.xml", "<text>pear</text>"), None, "no element that repeats"),
     Broken("xml", file_of("a.xml", "<rows><row id='1'/><row id='2'/>" + "<a>" * 300), None, "within each other"),
-    Broken("captions", file_of("a.json", '[{"text": "pear", "start": 0.5, "duration": 2}]'), None, "one document"),
+    Broken("captions", file_of("a.json", '[{"text": "pear"}]'), None, "has no captions"),
     Broken("captions", _more(captions, "x.json", '[{"text": "pear", "start": 0.5, "dur'), None, "not JSON"),
     Broken("iramuteq", file_of("a.txt", "pear\n**** *id_1\nfig\n"), 1, "above the first line of stars"),
     Broken("iramuteq", file_of("a.txt", "\n"), None, "no line of stars"),

@@ -46,7 +46,7 @@ class _Recording(NamedTuple):
 def recognise_captions(path: Path) -> bool:
     """Recognise a file of captions, and a folder in which most files of JSON are captions and none is a text."""
     if not path.is_dir():
-        return files.find_suffix(path) in _ENDINGS and _has_captions(path)
+        return _has_captions(path)
     sample = list(text_kinds.sample_files(path))
     if any(files.find_suffix(file) in KINDS for file in sample):
         return False
@@ -55,12 +55,15 @@ def recognise_captions(path: Path) -> bool:
 
 
 def _has_captions(path: Path) -> bool:
-    if _TIME_FIELD.search(files.read_start(path, _START)) is None:
-        return False
     try:
-        return bool(_read_recordings(path))
+        return _is_timed(path) and bool(_read_recordings(path))
     except IngestError:
         return False
+
+
+def _is_timed(path: Path) -> bool:
+    """Return whether the beginning of a file has the field of a time."""
+    return files.find_suffix(path) in _ENDINGS and _TIME_FIELD.search(files.read_start(path, _START)) is not None
 
 
 def read_captions(path: Path, options: ImportOptions) -> TextSource:
@@ -68,9 +71,7 @@ def read_captions(path: Path, options: ImportOptions) -> TextSource:
     in_folder = path.is_dir()
     all_files = sorted(file for file in path.rglob("*") if file.is_file()) if in_folder else [path]
     found = [file for file in all_files if not file.name.startswith(".")]
-    captions = [
-        file for file in found if files.find_suffix(file) in _ENDINGS and (not in_folder or _has_captions(file))
-    ]
+    captions = [file for file in found if _is_timed(file) and _read_recordings(file)] if in_folder else found
     if not captions:
         raise IngestError(path, "has no captions in JSON in it; leave --format out, or give another folder")
     if not in_folder and options.format is None and not options.divides and len(_read_recordings(path)) < _FEWEST:

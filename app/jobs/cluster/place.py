@@ -7,6 +7,7 @@ import functools
 import gc
 import logging
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -32,6 +33,7 @@ SILENCE_SECONDS = 60.0  # seconds without a heartbeat after which a worker with 
 
 DASK_MISSING = "--on needs Dask, which is not installed; pip install 'topiary-explorer[cluster]'"
 Result = TypeVar("Result")
+LISTENING = 1.0  # seconds to wait for the machine of a scheduler before a run is ordered
 LEAVING = 30.0  # seconds allowed for processes to end
 MOST_LOCAL = 512  # processes on this machine
 ON_CARDS = f"{memory.NAME}+"  # before a place whose workers sweep by graphics processors
@@ -194,7 +196,8 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
     ------
     PlaceError
         When the place cannot be read, Dask or a graphics processor of this machine is missing, workers of another one
-        could not read the store, or runs that are trained whole should be spread over graphics processors.
+        could not read the store, nothing listens at the address of a scheduler, or runs that are trained whole should
+        be spread over graphics processors.
     """
     if text == memory.NAME:
         _check_card()
@@ -213,6 +216,22 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
         )
     if place.has_cards and place.processes:
         _check_card()
+    if not whole and (cause := find_refusal(place)):
+        raise PlaceError(f"no scheduler with workers answers at {place} ({cause}); {_give_advice(place)}")
+
+
+def find_refusal(place: WorkPlace) -> str:
+    """Return the words with which the machine of a scheduler says that no program listens at its address, else ""."""
+    host, _, port = place.address.partition("://")[2].rpartition(":")
+    if not port.isdecimal():
+        return ""
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=LISTENING).close()
+    except ConnectionRefusedError as error:
+        return error.strerror or "connection refused"
+    except (OSError, OverflowError):  # it may only be slow, or its name may be known later
+        return ""
+    return ""
 
 
 def _check_card() -> None:

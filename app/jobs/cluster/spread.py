@@ -332,6 +332,8 @@ class RunCluster:
         self._claim = claim
         where = place.parse_place(on, takes_gpu=True)
         self._cards = assign_cards(where)
+        if cause := place.find_refusal(where):
+            claim.show(f"waiting a minute for the scheduler {where}, which does not answer ({cause})")
         self._client = place.connect_client(on)
         self._facts = workers.read_cluster(claim.row.process)
         self._spread: SpreadTraining | None = None

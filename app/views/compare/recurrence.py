@@ -148,7 +148,9 @@ def describe_most(n_runs: int) -> str:
     least = count_most(others)
     if least < others:
         return f"found by at least {least} of {others} other seeds"
-    return "found by the other seed" if others == 1 else f"found by all {others} other seeds"
+    return {1: "found by the other seed", 2: "found by both other seeds"}.get(
+        others, f"found by all {others} other seeds"
+    )
 
 
 def draw_found_link(hierarchy: Hierarchy, node: Node) -> str:

@@ -83,7 +83,7 @@ def _draw_table(name: str, headings: tuple[str, ...], rows: Sequence[tuple[str, 
 FORMATS = (
     (
         "a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt",
-        "sub-folders become labels; a table among them describes them",
+        "sub-folders become labels; a table among them, or a .json next to each, describes them",
     ),
     (".csv, .tsv, .jsonl, .json, .xlsx, .parquet", "one document a row"),
     (".csv, .tsv of user, item, count", "also document, word, count; for models of tables"),
@@ -92,6 +92,8 @@ FORMATS = (
     ("LDA-C, svmlight, MatrixMarket, gensim, .npz", "counts"),
     (".mat, idx images", "with their own test split, or pixels"),
     (".mbox, .eml, MALLET", "one document a message or line"),
+    ("IRaMuTeQ, Orange .tab", "with their variables"),
+    ("captions: .srt, .vtt, .json", "one document a recording"),
     ("Hugging Face, TopMost, OCTIS, WikiExtractor", "their folders"),
     (".gz, .bz2, .xz, .zst, .zip, .tar", "any of these, packed"),
 )

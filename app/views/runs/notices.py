@@ -89,7 +89,9 @@ class LogTail(NamedTuple):
     lines: Sequence[str]
 
 
-def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: LogTail | None = None) -> str:
+def draw_failure(
+    run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: LogTail | None = None, cause: str = ""
+) -> str:
     """Return the notice of a failed, silent or damaged run, with buttons; empty for other runs.
 
     Parameters
@@ -101,11 +103,17 @@ def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log
         The remedies to offer, the most promising first.
     log : LogTail or None
         The end of the log, once the user has requested it.
+    cause : str
+        Why the process of a silent run has ended, if the log says so.
     """
     if state not in _HEADINGS:
         return ""
     sentence = (
-        SILENT if state == "silent" else describe_damage(run) if state == "damaged" else _choose_sentence(run.message)
+        (_choose_sentence(cause) if cause else SILENT)
+        if state == "silent"
+        else describe_damage(run)
+        if state == "damaged"
+        else _choose_sentence(run.message)
     )
     buttons = "".join(_draw_button(run, action, words, strong=not index) for index, (action, words) in enumerate(ways))
     dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)

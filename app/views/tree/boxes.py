@@ -23,7 +23,8 @@ GIST_HEAD = 1.6  # height of a gist's line of identity and share with the bar be
 GIST_LEADING = 1.16
 LEVELS = (0.7, 0.84, 1.0, 1.2, 1.5, 2.0)  # magnifications of the gist, one for each zoom level
 _SPREAD = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)  # how much its letters differ by share there; without, titles have most room
-_GIST_LINES, _GIST_WIDTH = 3, 7.6  # lines of the gist for which a box has room, and their width in ems at most
+_GIST_LINES, _GIST_WIDTH = 3, 7.6  # lines of the gist for which a box has room, and their width in ems at most,
+_MIDDLE = 2  # at this level: three words of a title are whole there
 _PICTURE_WIDTH = 7.5  # width of the picture of a topic of images, in ems
 
 
@@ -115,7 +116,7 @@ def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], hea
     title, others = _choose_words(hierarchy, node)
     width = max(_measure_width(title, others, pictured=pictured), measure_head(identity, share)) * font
     if not pictured:
-        width = max(width, head * measure_head(identity, share))
+        width = max(width, LEVELS[-1] * head * BOLD * measure_text(identity))  # the share is left out without room
         width = max(width, GIST_SIZE * font * min(_find_widest(title), _GIST_WIDTH))
     title_lines, lines = fit_lines(title, width / font / BOLD, len(title)), wrap_words(others, width / font)
     width += 2 * PADDING
@@ -124,7 +125,8 @@ def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], hea
     if picture is not None:
         height += picture.height + 2
     else:
-        height = max(height, GIST_HEAD * head + _GIST_LINES * GIST_LEADING * GIST_SIZE * font + PADDING + 1)
+        lines_height = _GIST_LINES * GIST_LEADING * head * (GIST_SIZE * font / head) ** _SPREAD[_MIDDLE]
+        height = max(height, LEVELS[_MIDDLE] * (GIST_HEAD * head + lines_height) + PADDING + 1)
         height = max(height, LEVELS[-1] * (GIST_HEAD + n_lines * GIST_LEADING) * head + 5)
     box = TopicBox(
         node=node,

@@ -120,7 +120,8 @@ def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN, 
 def _draw_gist_level(box: TopicBox, gist: Gist, aside: str, theme: PictureTheme, marking: WordMarking) -> str:
     colour, ink, size = find_layer_colour(theme, box.node.layer), _choose_ink(box, theme), gist.head
     full, bar = box.width - 2 * PADDING, f'x="{PADDING}" y="{1.32 * size:.1f}" rx="1" fill="{colour}"'
-    pieces = [draw_text(PADDING, 1.12 * size, size * HEADER, colour, box.identity, _BOLD)]
+    head = max(size, min(size * HEADER, full / (BOLD * measure_text(box.identity))))
+    pieces = [draw_text(PADDING, 1.12 * size, head, colour, box.identity, _BOLD)]
     if measure_head(box.identity, aside) * size <= full + 0.1:
         pieces.append(draw_text(box.width - PADDING, 1.12 * size, size, theme.muted, aside, ' text-anchor="end"'))
     pieces.append(_draw_rect(full, 2.5, f'{bar} opacity=".18"') + _draw_rect(max(2.0, full * box.bar), 2.5, bar))

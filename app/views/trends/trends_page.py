@@ -24,7 +24,7 @@ from app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_a
 from app.views.trends.typical_card import draw_typical
 from engine.hierarchy.tree import Node
 
-_INTERVALS = (("documents", "Intervals: documents"), ("topics", "Intervals: documents and topics"))
+_INTERVALS = (("documents", "Usual intervals"), ("topics", "Wider intervals"))
 _INTERVAL_TIP = (
     "Intervals from the differences between documents, or wider ones that also have those between samples of the topics"
 )

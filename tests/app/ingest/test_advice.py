@@ -71,7 +71,7 @@ def say(path: Path, options: ImportOptions) -> tuple[list[str], bool]:
 
 
 def follow_advice(path: Path, *, sound: bool) -> None:
-    """Follow every advice about an input, and the advice that this leads to: none comes again."""
+    """Follow every advice about an input, and for a ``sound`` one that to which it leads: none comes again."""
     waiting, tried = [KEEP_ALL], 0
     while waiting and tried < 12:
         options = waiting.pop()
@@ -83,7 +83,7 @@ def follow_advice(path: Path, *, sound: bool) -> None:
                 followed = replace(options, **{name: value})
                 said, was_read = say(path, followed)
                 assert was_read or not sound, f"--{name} {value} is advised, and then: {said[0]}"
-                if was_read:
+                if was_read and sound:
                     waiting.append(followed)
 
 

@@ -31,8 +31,8 @@ from store.errors import Conflict, StoreError
 NAMES = [reader.name for reader in registry.list_readers()]
 KEEP_ALL = {"min_df": 1, "max_df": 1.0}
 TEXTS = (
-    "bibtex", "csv", "feed", "json", "jsonl", "lines", "mail", "mallet", "medline", "parquet", "ris", "text",
-    "whatsapp", "wiki", "wos", "xlsx", "xml",
+    "bibtex", "captions", "csv", "feed", "iramuteq", "json", "jsonl", "lines", "mail", "mallet", "medline", "parquet",
+    "ris", "text", "whatsapp", "wiki", "wos", "xlsx", "xml",
 )  # fmt: skip
 
 

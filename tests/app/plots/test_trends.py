@@ -77,7 +77,7 @@ def test_figures_of_a_run_that_trains_have_the_newest_shares_and_name_their_step
     table = read_table(path, "groups", column="source").set_index(["topic", "group"]).sort_index()
     figure = plots.groups((path, 1), column="source")
     assert find_parts(figure, hv.Points)[0].dimension_values(0).tolist() == table["share"].tolist()
-    assert figure.opts.get("plot").kwargs["xlabel"] == "share of words, mini-batch 400, 90 % intervals"
+    assert figure.opts.get("plot").kwargs["xlabel"] == "share of words, mini-batch 400, 90 % intervals: documents"
 
 
 def test_groups_have_the_numbers_of_the_table(store):

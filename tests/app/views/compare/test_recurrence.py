@@ -101,7 +101,7 @@ def test_what_it_waits_for_and_what_is_left_out_are_sentences():
 def test_most_other_seeds_are_put_in_words():
     assert [describe_most(n_runs) for n_runs in (2, 3, 6)] == [
         "found by the other seed",
-        "found by all 2 other seeds",
+        "found by both other seeds",
         "found by at least 4 of 5 other seeds",
     ]
 

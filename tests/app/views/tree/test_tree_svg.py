@@ -73,7 +73,7 @@ def test_an_edge_is_marked_as_sure_within_this_run_or_by_the_other_seeds_that_fo
     assert "only edges sure within this run (90 %)" in write_caption(alone, sure)
     svg = draw_tree(seeds, every).svg
     assert "found by 1 of 2 other seeds&#10;" in svg
-    assert "only edges found by all 2 other seeds" in write_caption(seeds, sure)
+    assert "only edges found by both other seeds" in write_caption(seeds, sure)
     kept_by_seeds = draw_tree(seeds, sure).part.edges
     assert len(kept_by_seeds) < len(tips)
     assert all(seeds.find_mark(edge.above, edge.below, 1.5).found == 2 for edge in kept_by_seeds)
