@@ -972,8 +972,8 @@ def test_compare_prints_the_summary_of_two_runs(two_runs, capsys):
     assert main.main(["compare", "1", "last", "--store", two_runs]) == 0
     report = capsys.readouterr().out.splitlines()
     assert report[0].startswith("A: run 1, mini-batch 4, 3-2")
-    assert report[2].startswith("layer 1: 3 of 3 and 3 topics matched, mean score ")
-    assert "layer 2: 1 of 2 and 2 topics matched" in report[1]  # topic 1 of run 2 was said to have no partner
+    assert report[2].startswith("layer 1: 3 of 3 and 3 topics have a partner, mean likeness ")
+    assert "layer 2: 1 of 2 and 2 topics have a partner" in report[1]  # topic 1 of run 2 was said to have no partner
     assert any(line.startswith("compared with other seeds: These two runs differ only in their") for line in report)
 
 
@@ -991,7 +991,7 @@ def test_compare_speaks_of_a_difference_beside_what_two_seeds_reach(two_runs, ca
     out = call(capsys, "compare", "1", "3", "--store", two_runs)[1]
     assert re.search(r"differences beyond seeds: [1-9] of \d+ \(likeness of layer 1 0\.", out)
     assert "in nothing but the seed, 1 and 2." in out
-    assert re.search(r"layer 1: .*mean score 0.\d\d \(two seeds [01].\d\d\)", out)
+    assert re.search(r"layer 1: .*mean likeness 0.\d\d \(two seeds [01].\d\d\)", out)
     assert "Point perplexity: 5.5 in A, 9.0 in B; no second seed tells whether that is more than chance." in out
     seeds = json.loads(call(capsys, "compare", "1", "3", "--json", "--store", two_runs)[1])["seeds"]
     assert seeds["pairs"] == [[1, 2]]
