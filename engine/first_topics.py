@@ -6,33 +6,25 @@ lower perplexities and far more coherent topics in a fraction of the sweeps (mea
 distribution does not depend on the start.  Dhillon and Modha, "Concept decompositions for large sparse text data
 using clustering" (Machine Learning 42, 2001), seeded as in Arthur and Vassilvitskii, "k-means++" (SODA 2007).
 
-Topics of upper layers begin as clusters of the clusters below, in the same way, or are learnt from the bottom up
-(:func:`learn_upwards`): clusters of clusters give one top topic most of r, which a chain needs hundreds of sweeps to
-take back.
+Topics of upper layers begin as clusters of the clusters below, in the same way.
 """
-
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from engine import streams
 from engine.contract import Array, Batch, Counts, FloatArray, IntArray, Topics
-from engine.gibbs.augment import draw_crt
 from engine.jit import compiled
 from engine.pool import Pool, cut_evenly
-from engine.streams import INIT, start_stream
 
 SAMPLED = 20_000  # most documents that are clustered
 SEEDED = 4_000  # of these, the number of documents from which the first centres are chosen
 ROUNDS = 10  # most rounds of k-means; more change next to nothing
-LEARNT = 1_000_000  # most tokens of these documents from which layers are learnt one by one
 OWN = 0.9  # share of its own cluster in a topic; the rest is common to all, so that every word is possible
 
 
 def sample_documents(documents: IntArray) -> IntArray:
     """Return the documents to cluster, in random order: all, or ``SAMPLED`` of them."""
-    order = streams.make_generator(0, INIT).permutation(len(documents))
+    order = streams.make_generator(0, streams.INIT).permutation(len(documents))
     return documents[order[:SAMPLED]]
 
 
@@ -70,61 +62,6 @@ def cluster_topics(seed: int, docs: Batch, n_words: int, layers: tuple[int, ...]
         rows, mass, height = _list_centres(centres), table.sum(axis=0), width
     share = mass / mass.sum() if mass.sum() > 0.0 else np.full(len(mass), 1.0 / len(mass))
     return Topics(tuple(phi), OWN * share + (1.0 - OWN) / len(share))
-
-
-class LearntLayer(NamedTuple):
-    """One layer learnt by itself: its topics, r (K,), and the topic of every token of its documents (tokens,)."""
-
-    phi: FloatArray
-    r: FloatArray
-    tokens: Array
-
-
-def learn_upwards(
-    seed: int, docs: Batch, layers: tuple[int, ...], learn: Callable[[int, int, Batch], LearntLayer]
-) -> Topics:
-    """Return the initial topics of every layer, each learnt by itself from the layer below.
-
-    A layer reads the tables x_jk ~ CRT(n_jk, r_k) of the layer below it as documents, which is what its topics explain
-    in the whole model, too.
-
-    Parameters
-    ----------
-    seed : int
-    docs : Batch
-        Training documents in random order, of which the first ``LEARNT`` tokens are read.
-    layers : tuple of int
-        Widths K_1 ... K_L.
-    learn : (seed, layer, Batch) -> LearntLayer
-        Learns one layer, counted from 0.
-    """
-    totals = np.cumsum([0, *docs.counts])[docs.starts]
-    n_read = max(1, int(np.searchsorted(totals, LEARNT, side="right")) - 1)
-    docs = docs.cells.rows(0, n_read).batch(docs.documents[:n_read], docs.labels[:n_read])
-    phi: list[FloatArray] = []
-    r = np.zeros(0)
-    for layer, width in enumerate(layers):
-        layer_seed = int(streams.make_generator(seed, INIT, layer).integers(1 << 62))
-        own, r, tokens = learn(layer_seed, layer, docs)
-        phi.append(own)
-        tables = np.zeros((n_read, width), np.int32)
-        ends = np.cumsum([0, *docs.counts])[docs.starts]
-        _draw_tables(layer_seed, docs.documents, ends, tokens, r, tables)
-        rows, topics = np.nonzero(tables)
-        counts = Counts.of(np.bincount(rows, minlength=n_read), topics.astype(np.int32), tables[rows, topics])
-        docs = counts.batch(docs.documents, docs.labels)
-    return Topics(tuple(phi), r)
-
-
-@compiled
-def _draw_tables(seed: int, numbers: Array, ends: Array, tokens: Array, r: FloatArray, tables: Array) -> None:
-    """Write ``tables[j, k] ~ CRT(n_jk, r_k)`` for the tokens of every document."""
-    for j in range(len(numbers)):
-        rng = start_stream(seed, INIT, 1, numbers[j])  # step 0 is that of the first topics of tokens
-        for token in range(ends[j], ends[j + 1]):
-            tables[j, tokens[token]] += 1
-        for k in range(len(r)):
-            tables[j, k], rng = draw_crt(rng, np.int64(tables[j, k]), r[k])
 
 
 def cluster_rows(seed: int, layer: int, rows: Counts, n_words: int, width: int, pool: Pool) -> tuple[IntArray, Array]:
@@ -184,7 +121,7 @@ def _choose_seeds(seed: int, layer: int, rows: Counts, n_words: int, width: int)
     centres = np.zeros((n_words, width), dtype=np.float32)
     scratch = np.zeros((n_words, n_trials), dtype=np.float32)
     distances = np.ones(n)
-    for k, draws in enumerate(streams.make_generator(seed, INIT, layer).random((width, n_trials))):
+    for k, draws in enumerate(streams.make_generator(seed, streams.INIT, layer).random((width, n_trials))):
         cumulated = np.cumsum(distances)
         if not n or cumulated[-1] <= 0.0:
             break

@@ -6,7 +6,6 @@ The generative model is in :mod:`engine.models.dlda`; equation numbers are those
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +25,6 @@ from engine.contract import (
     Sweeps,
     Topics,
 )
-from engine.first_topics import LearntLayer
 from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, plan_inference
 from engine.gibbs.tokens import Globals
@@ -42,8 +40,6 @@ from engine.pool import Pool
 from engine.settings import SettingError
 from engine.streams import Address
 from engine.topic_moves import averages, steps
-
-FIRST_SWEEPS = 20  # of each layer by itself, before a run begins
 
 
 class State(NamedTuple):
@@ -244,36 +240,12 @@ def _init_state(setup: _DldaSetup, seed: int) -> State:
 
 
 def _init_from_documents(setup: _DldaSetup, seed: int, docs: Batch) -> State:
-    """Return the state before the first step, with topics learnt from the bottom up (:mod:`engine.first_topics`).
-
-    A single layer, and layers that the collapsed sampler does not sweep, begin as clusters of documents.
-    """
+    """Return the state before the first step, with topics from clusters of documents (:mod:`engine.first_topics`)."""
     state = _init_state(setup, seed)
     layers = widths.choose_first_widths(setup.config)
-    if len(layers) > 1 and setup.config.collapsed:
-        first = first_topics.learn_upwards(
-            seed, docs, layers, lambda *place: _learn_layer(setup, (setup.facts.n_words, *layers), *place)
-        )
-    else:
-        first = first_topics.cluster_topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)
-    new, means = steps.init_variables(setup.config, first.phi, first.r), averages.init_layer_means(first.phi, first.r)
+    phi, r = first_topics.cluster_topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)[:2]
+    new, means = steps.init_variables(setup.config, phi, r), averages.init_layer_means(phi, r)
     return state._replace(**new._asdict(), **means._asdict())
-
-
-def _learn_layer(setup: _DldaSetup, sizes: tuple[int, ...], seed: int, layer: int, docs: Batch) -> LearntLayer:
-    """Return one layer after ``FIRST_SWEEPS`` sweeps by itself, from clusters; ``sizes`` are V and the widths."""
-    config = replace(
-        setup.config, layers=(sizes[layer + 1],), eta=setup.config.list_etas(len(sizes) - 1)[layer : layer + 1],
-        inference="gibbs", first_minibatches=0, learn_concentrations=False,
-    )  # fmt: skip
-    facts = Facts(sizes[layer], len(docs.documents), n_tokens=int(docs.counts.sum()))
-    single = setup._replace(config=config, facts=facts, sweeps_after=0, cache={})
-    state = _prepare_state(single, seed, _init_from_documents(single, seed, docs), docs)
-    for _ in range(FIRST_SWEEPS):
-        statistics, swept = _gather_statistics(single, seed, state, docs, _get_local(state))
-        state, _ = _move_state(single, seed, state, statistics)
-        state = _put_local(state, _settle_documents(single, seed, state, docs, swept))
-    return LearntLayer(state.phi[0], state.r, state.topics)
 
 
 def _average_state(state: State) -> State:

@@ -1,11 +1,10 @@
-"""Topics begin as clusters of documents, and those of upper layers as clusters of these or learnt from these."""
+"""Topics begin as clusters of documents, and those of upper layers as clusters of these."""
 
 import numpy as np
 import pytest
 
 from engine import first_topics
-from engine.contract import Counts, Facts
-from engine.kernels import dlda
+from engine.contract import Counts
 from engine.pool import Pool
 
 SUBJECTS, WORDS = 6, 60  # ten words each; subjects 0, 1, 2 and 3, 4, 5 share five more words
@@ -101,34 +100,3 @@ def test_of_many_documents_so_many_are_looked_at_spread_over_the_file(monkeypatc
     assert len(set(found.tolist())) == 50
     assert set(found.tolist()) <= set(documents.tolist())
     assert found.max() - found.min() > 800
-
-
-def test_layers_are_learnt_from_the_tables_of_the_layer_below(monkeypatch):
-    """CRT tables: at least one and at most all tokens of a topic, so that documents keep their topics; few are read."""
-    monkeypatch.setattr(first_topics, "LEARNT", 3_000)
-    docs, seen = batch(planted()), []
-
-    def learn(seed, layer, read):
-        seen.append((seed, read))
-        width, n_tokens = (SUBJECTS, 2)[layer], int(read.counts.sum())
-        tokens = (np.arange(n_tokens) % width).astype(np.uint16)
-        return first_topics.LearntLayer(np.full((3, width), 1 / 3), np.full(width, 1e-9 if layer == 0 else 1.0), tokens)
-
-    topics = first_topics.learn_upwards(1, docs, (SUBJECTS, 2), learn)
-    (first_seed, low), (second_seed, high) = seen
-    assert first_seed != second_seed
-    assert 2_900 < low.counts.sum() <= 3_000
-    assert [layer.shape[1] for layer in topics.phi] == [SUBJECTS, 2]
-    assert len(topics.r) == 2
-    assert np.array_equal(high.documents, low.documents)
-    assert np.array_equal(high.words.reshape(-1, SUBJECTS), np.tile(np.arange(SUBJECTS), (len(low.documents), 1)))
-    assert (high.counts == 1).all(), "with r near 0 all tokens of a topic are at one table"
-
-
-def test_dlda_begins_without_a_giant_at_the_top_on_any_number_of_threads():
-    docs, facts, layers = batch(planted()), Facts(WORDS + SHARED, 240, n_tokens=7_200), (12, 8, 4)
-    config = dlda.Config(layers=layers)
-    one, three = (dlda.build(config, facts, n_threads=n).init_from_documents(2, docs) for n in (1, 3))
-    assert all(np.array_equal(a, b) for a, b in zip((*one.phi, one.r), (*three.phi, three.r), strict=True))
-    clusters = made(planted(), layers, seed=2)
-    assert one.r.max() / one.r.sum() < 0.4 < 0.45 < clusters.r.max(), "clusters of clusters begin with one"
