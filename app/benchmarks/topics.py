@@ -166,14 +166,11 @@ def _measure_edge_overlap(hierarchy: Presentation, other: Presentation) -> list[
         linear_sum_assignment(-(np.sqrt(words).T @ np.sqrt(other_words)))[1]
         for words, other_words in zip(hierarchy.words, other.words, strict=True)
     ]
-    return [
-        measure_parent_overlap(
-            *(share_parents(each.weights[layer], each.popularity[layer]) for each in (hierarchy, other)),
-            partners[layer - 1],
-            partners[layer],
-        )
-        for layer in range(1, len(partners))
-    ]
+    overlaps = []
+    for layer in range(1, len(partners)):
+        own, others = (share_parents(each.weights[layer], each.popularity[layer]) for each in (hierarchy, other))
+        overlaps.append(measure_parent_overlap(own, others, partners[layer - 1], partners[layer]))
+    return overlaps
 
 
 def add_validation(corpus: Corpus) -> Corpus:

@@ -174,7 +174,12 @@ def measure_recurrence(
     consensus = tuple(_list_consensus(reference, others, each, layer) for layer, each in enumerate(partners, start=1))
     shares = tuple(topics.compute_shares(weights) for weights in popularity)
     agreements = tuple(
-        np.array([_adjust(share[row != NONE].sum(), share @ chance) for row, chance in zip(rows, by_run, strict=True)])
+        np.array(
+            [
+                _adjust(float(share[row != NONE].sum()), float(share @ chance))
+                for row, chance in zip(rows, by_run, strict=True)
+            ]
+        )
         for share, rows, by_run in zip(shares, partners, chances, strict=True)
     )
     overlaps = tuple(_compare_parents(reference, others, partners, layer) for layer in range(2, len(partners) + 1))

@@ -110,8 +110,8 @@ def find_sidecars(members: TextMembers) -> dict[str, PurePosixPath]:
     for name in candidates:
         folder = name.parent if name.parent in folders else None
         for stem in (name.stem, _META.sub("", name.stem)):
-            if shown := texts.get((folder, stem)):
-                found.setdefault(shown, name)
+            if text := texts.get((folder, stem)):
+                found.setdefault(text, name)
     enough = len(found) >= _FEWEST and 2 * len(found) >= max(len(members.texts), len(candidates))
     return found if enough else {}
 
