@@ -291,7 +291,7 @@ class SessionSocket(WSHandler):
         """Drop an unfinished message, and leave the session, which may have been discarded already."""
         self._forget_message()
         if self.connection is not None and self.connection._session is None:  # noqa: SLF001 - Bokeh would fail
-            self.application.client_lost(self.connection)
+            self.application.client_lost(self.connection)  # type: ignore[attr-defined]  # a BokehTornado
             self.connection = None
         super().on_close()
         self.receiver = self.handler = None
