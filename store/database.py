@@ -380,7 +380,7 @@ def may_write(path: Path) -> bool:
 
 
 def _has_log(path: Path) -> bool:
-    """Return whether a store has a log of changes beside it: a program has it open, or was killed."""
+    """Return whether a store has a log of changes next to it: a program has it open, or was killed."""
     return path.with_name(f"{path.name}-wal").exists()
 
 

@@ -183,7 +183,7 @@ def infer_theta(
 ) -> Iterator[tuple[NDArray[np.int64], FloatArray]]:
     """Yield documents of the corpus, some at a time, and their activations of all topics of a layer, (documents, K).
 
-    The documents are placed anew, in the way in which their shares were stored.  A document without words has NaN.
+    The documents are placed again, in the way in which their shares were stored.  A document without words has NaN.
     """
     for first in range(0, max(len(numbers), 1), _AT_ONCE // 4):
         some = numbers[first : first + _AT_ONCE // 4]

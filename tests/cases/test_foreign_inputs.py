@@ -20,7 +20,7 @@ from app.ingest.survey import find_wording
 from app.ingest.text.garbled import are_garbled
 from app.ingest.text.wording import Wording
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("TOPIARY_SHARED_CASES", REPOSITORY.parent / "shared" / "cases"))
 
 
