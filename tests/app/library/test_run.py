@@ -214,13 +214,16 @@ def test_a_tree_is_a_graph_of_what_roots_reach(run):
     assert {data["layer"] for _, data in every.nodes(data=True)} == {1, 2}
     assert every.number_of_edges() == 8
     top = run.topics(2).index[0]
-    for roots in (1, top, [1], [top]):
+    for roots in (top, [top]):
         assert set(run.tree(roots, threshold=0.0)) == {top, *every.successors(top)}
     leaf = run.topics(1).index[0]
     assert set(run.tree(leaf, threshold=0.0, direction="up")) == {leaf, *every.predecessors(leaf)}
     assert every.nodes[leaf]["title"] == run.topics(1).loc[leaf, "title"]
     with pytest.raises(LookupError, match="has no topic 'L9:1'"):
         run.tree("L9:1")
+    for roots in (1, [1]):  # could be a rank
+        with pytest.raises(LookupError, match="a topic is named by its layer too: L2:1 "):
+            run.tree(roots)
 
 
 def test_new_texts_are_placed_in_the_topics(run, tmp_path):
@@ -315,7 +318,7 @@ def test_two_runs_are_compared_and_a_match_can_be_decided(run, corpus, store, tm
 
 
 def test_trees_and_topics_are_written_as_files(run, tmp_path):
-    assert run.export(tmp_path / "tree.svg", roots=[1, 2]).read_text("utf-8").startswith("<svg")
+    assert run.export(tmp_path / "tree.svg", roots=["L2:1", "L2:2"]).read_text("utf-8").startswith("<svg")
     assert "graphml" in run.export(tmp_path / "tree.graphml", threshold=0.0).read_text("utf-8")
     assert len(run.export(tmp_path / "topics.csv", layer=1).read_text("utf-8").splitlines()) == 5
     assert run.export(tmp_path / "topics.json", what="topics").is_file()
