@@ -131,7 +131,7 @@ def _describe_layer(facts: dict[str, Any], n_runs: int) -> str:
     counts = f"{facts['topics_in_most']} of {facts['topics']} topics"
     if facts["edges"]:
         counts += f", {facts['edges_in_most']} of {facts['edges']} edges"
-    agreement = describe_agreement(facts["agreement"], facts["edge_agreement"])
+    agreement = describe_agreement(facts["agreement"], facts["edge_agreement"], format_share)
     return f"layer {facts['layer']}: agreement adjusted for chance {agreement}; {counts} {describe_most(n_runs)}"
 
 

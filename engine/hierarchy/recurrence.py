@@ -127,13 +127,13 @@ class Recurrence(NamedTuple):
     def measure_agreement(self, layer: int) -> float:
         """Return the share of a layer in topics found in another run, adjusted for chance; nan without another run.
 
-        0: as many topics come back as with partners at random; 1: every topic comes back in all runs.
+        0: no more topics come back than with partners at random; 1: every topic comes back in all runs.
         """
-        return float(self.agreements[layer - 1].mean()) if self.n_runs > 1 else float("nan")
+        return max(float(self.agreements[layer - 1].mean()), 0.0) if self.n_runs > 1 else float("nan")
 
     def measure_edge_agreement(self, layer: int) -> float:
-        """Return the overlap of parents in a layer >= 2, the mean over the other runs; nan without any."""
-        return float(self.edge_agreements[layer - 2].mean()) if self.n_runs > 1 else float("nan")
+        """Return the overlap of parents in a layer >= 2, 0 if no better than chance; nan without another run."""
+        return max(float(self.edge_agreements[layer - 2].mean()), 0.0) if self.n_runs > 1 else float("nan")
 
 
 def count_most(others: int) -> int:

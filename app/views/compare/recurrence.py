@@ -1,7 +1,7 @@
 """The page What comes back: topics, edges and words that runs with other seeds have too, and how the chains mix."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, format_identity
@@ -214,10 +214,10 @@ def _draw_summary(summary: LayerRecurrence, n_runs: int) -> str:
     )
 
 
-def describe_agreement(topics: float, edges: float | None) -> str:
+def describe_agreement(topics: float, edges: float | None, write: Callable[[float, int], str] = format_percent) -> str:
     """Return the agreement of a layer's topics as a percentage, with that of the parents in it if it has edges."""
-    text = format_percent(topics)
-    return text if edges is None or math.isnan(edges) else f"{text} of topics, {format_percent(edges)} of parents"
+    text = write(topics, 0)
+    return text if edges is None or math.isnan(edges) else f"{text} of topics, {write(edges, 0)} of parents"
 
 
 def _draw_layer(report: SeedReport, recurrence: Recurrence, layer: int) -> str:
