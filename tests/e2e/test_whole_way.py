@@ -17,7 +17,7 @@ MINIBATCHES = 600
 SMALL = ("--layers", "12-6-3", "--set", "batch_size=60", "--set", "burn_in=4", "--set", "collect=3", "--threads", 1)
 TREE = """nodes => nodes.map(node =>
     [node.dataset.id, node.getAttribute("aria-expanded"), node.getAttribute("aria-selected")])"""
-CARDS = """cards => cards.map(card => [card.dataset.key, Number(card.querySelector(".ex-rank").textContent),
+CARDS = """cards => cards.map(card => [card.dataset.key, card.querySelector(".ex-rank").textContent,
     card.querySelector(".ex-words").textContent.trim().split(/\\s+/)])"""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -186,11 +186,8 @@ def test_moving_tau_changes_the_edges_as_the_definition_says(grown, url, page, t
         page.wait_for_url(says(threshold=threshold))
         page.locator(".ex-tau output").get_by_text(threshold, exact=True).wait_for()
         shown = page.locator(".tp-edge").evaluate_all("edges => edges.map(e => [e.dataset.from, e.dataset.to])")
-        rank = next(
-            row["rank"] for row in grown.topiary.read("topics", grown.killed, "--layer", 3) if row["topic"] == 1
-        )
         path = tmp_path / f"tree-{threshold}.json"
-        grown.topiary("tree", grown.killed, "--layer", 3, "--node", rank, "--threshold", threshold, "--output", path)
+        grown.topiary("tree", grown.killed, "--topic", "L3:1", "--threshold", threshold, "--output", path)
         graph = nx.node_link_graph(json.loads(path.read_text(encoding="utf-8")), edges="edges")
         assert sorted(map(tuple, shown)) == sorted(graph.edges)
         for parent, _, weight in graph.edges(data="weight"):
@@ -224,39 +221,35 @@ def test_every_topic_has_the_same_numbers_in_the_page_the_command_and_the_files(
             hidden.wait_for(state="detached")
         cards = page.locator(".ex-card").evaluate_all(CARDS)
         rows = [row for row in listed if row["layer"] == layer]
-        assert [card[:2] for card in cards] == [[f"L{layer}:{row['topic']}", row["rank"]] for row in rows]
+        assert [card[:2] for card in cards] == [[row["topic"], row["topic"]] for row in rows]
         assert [card[2] for card in cards] == [words_of_the_card(row) for row in rows]
         assert [row["rank"] for row in rows] == list(range(1, LAYERS[layer - 1] + 1))
         assert [row["share"] for row in rows] == sorted((row["share"] for row in rows), reverse=True)
-    report = {
-        f"L{row['layer']}:{row['topic']}": (row["rank"], row["share"], row["title"], " ".join(row["words"]))
-        for row in listed
-    }
-    assert exported(grown, tmp_path) == report
+    report = {row["topic"]: (row["rank"], row["share"], row["title"], " ".join(row["words"])) for row in listed}
+    roots = [row["topic"] for row in listed if row["layer"] == 3]
+    assert exported(grown, roots, tmp_path) == report
 
 
 def words_of_the_card(row: dict[str, Any]) -> list[str]:
-    """The title, and after it the heaviest words that are not in it, ten together."""
-    title = row["title"].split()
-    return [*title, *(word for word in row["words"] if word not in title)][:10]
+    """The title, and after it the seven heaviest words that are not in it."""
+    title = row["title"].split(", ")
+    return [*row["title"].split(), *[word for word in row["words"] if word not in title][:7]]
 
 
-def exported(grown: Grown, folder: Any) -> dict[str, tuple[int, float, str, str]]:
+def exported(grown: Grown, roots: list[str], folder: Any) -> dict[str, tuple[int, float, str, str]]:
     """Rank, share, title and words of every topic, as the graph files of all trees say, which must agree."""
     found: dict[str, tuple[int, float, str, str]] = {}
-    for rank in range(1, LAYERS[-1] + 1):
+    for root in roots:
         for form in ("json", "graphml"):
-            path = folder / f"tree-{rank}.{form}"
-            grown.topiary(
-                "tree", grown.killed, "--layer", 3, "--node", rank, "--threshold", 0, "--light", "--output", path
-            )
+            path = folder / f"tree.{form}"
+            grown.topiary("tree", grown.killed, "--topic", root, "--threshold", 0, "--light", "--output", path)
             graph = (
                 nx.read_graphml(path)
                 if form == "graphml"
                 else nx.node_link_graph(json.loads(path.read_text(encoding="utf-8")), edges="edges")
             )
             for name, about in graph.nodes(data=True):
-                assert name == f"L{about['layer']}:{about['topic']}"
+                assert name == about["topic"]
                 report = (about["rank"], about["share"], about["title"], about["words"])
                 assert found.setdefault(name, report) == report
     return found
