@@ -12,6 +12,7 @@ from app.ingest.options import LARGEST_COUNT
 from app.machine import find_version
 
 MISTAKE = 2  # exit status after an error that the user can correct
+NEAR = 0.7  # likeness, of 1, from which a command counts as misspelled: tran is train, and dance is not place
 LONGEST_NAME = 200  # characters in the name of a run or corpus, as in the fields of the pages
 
 
@@ -26,7 +27,7 @@ class Parser(argparse.ArgumentParser):
         """Refuse a command that does not exist with the ones that are spelled nearly like it, or else all."""
         known = list(map(str, action.choices or ()))
         if isinstance(action, argparse._SubParsersAction) and value not in known:  # noqa: SLF001 - it has no public name
-            near = get_close_matches(str(value), known, n=3)
+            near = get_close_matches(str(value), known, n=3, cutoff=NEAR)
             advice = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
             raise argparse.ArgumentError(None, f"there is no command {value!r}: {advice}")
         super()._check_value(action, value)

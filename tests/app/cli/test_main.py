@@ -30,7 +30,6 @@ from app.views.compare import head as compare_head
 from app.views.runs import kpis
 from app.views.runs.run_list import draw_runs
 from app.views.tree.opening import USUAL, find_opening_threshold
-from engine.hierarchy.tree import Node
 from store import annotations, checkpoints, corpora, corpus_writer, runs, snapshots
 from store.blocks import DocumentBlock, StoredCounts
 from store.database import open_database
@@ -218,12 +217,15 @@ def test_topics_are_listed_by_layer_and_rank(capsys, filled):
     assert [(row["layer"], row["rank"]) for row in table] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
     assert {"layer", "rank", "topic", "share", "title", "words"} <= set(table[0])
     top = read(capsys, "topics", "1", "--layer", "2", "--store", filled)
-    assert [row["topic"] for row in top] == [2, 1]
+    assert [row["topic"] for row in top] == ["L2:2", "L2:1"]
     assert [row["share"] for row in top] == [0.75, 0.25]
     assert set(top[0]["words"]) == set(WORDS)
-    assert all(len(set(row["title"].split()) & set(row["words"])) == 3 for row in table)
+    assert all(len(set(row["title"].split(", ")) & set(row["words"])) == 3 for row in table)
     _, out, _ = call(capsys, "topics", "1", "--store", filled)
-    for row, line in zip(table, out.splitlines(), strict=True):
+    head, *lines = out.splitlines()
+    assert head.split() == ["topic", "rank", "share", "title", "and", "words"]
+    for row, line in zip(table, lines, strict=True):
+        assert line.split()[:2] == [row["topic"], str(row["rank"])]
         assert re.search(rf" {row['title']}  +{' '.join(row['words'])}(  \(nearly .*)?$", line)
 
 
@@ -255,9 +257,9 @@ def test_quality_prints_a_column_a_layer_and_the_best_and_worst_topics(capsys, a
         for word, topic in (("best", ranked[0]), ("worst", ranked[-1])):
             line = out.partition(f"{word} topics of layer {layer['layer']}\n")[2].splitlines()[0]
             npmi, identity, rank, words = line.split(None, 3)
-            (named,) = (each for each in ranked if identity == f"L{layer['layer']}:{each['topic']}")
+            (named,) = (each for each in ranked if identity == each["topic"])
             assert npmi == f"{topic['npmi']:.3f}" == f"{named['npmi']:.3f}"  # some are equally good
-            assert (rank, words) == (str(named["rank"]), " ".join(named["words"]))
+            assert (rank, words) == (str(named["rank"]), f"{named['title']}: {' '.join(named['words'])}")
 
 
 def test_quality_lists_no_topic_twice_and_as_many_as_asked_for(capsys, allotment):
@@ -271,15 +273,15 @@ def test_quality_lists_no_topic_twice_and_as_many_as_asked_for(capsys, allotment
 def test_quality_judges_the_words_of_the_lambda_that_is_asked_for(capsys, allotment):
     def words(*more):
         layers = read(capsys, "quality", "1", "--store", allotment, *more)["layers"]
-        return {(layer["layer"], topic["topic"]): topic["words"] for layer in layers for topic in layer["by_topic"]}
+        return {topic["topic"]: topic["words"] for layer in layers for topic in layer["by_topic"]}
 
     probable = words("--relevance", "1")
     assert probable != words() == words("--relevance", "0.1")
     db = open_database(allotment)
     hierarchy = read_hierarchy(db, runs.get_run(db, 1), snapshots.find_latest(db, 1)).choose_words(1.0)
     db.close()
-    for (layer, topic), listed in probable.items():
-        first = [word.text for word in hierarchy.top_words(Node(layer, topic - 1), len(listed))]
+    for topic, listed in probable.items():
+        first = [word.text for word in hierarchy.top_words(hierarchy.find_topic(topic), len(listed))]
         assert listed == first
 
 
@@ -306,13 +308,13 @@ def test_topics_are_listed_with_their_coherence_when_asked(capsys, filled):
     assert {row["npmi"] for row in read(capsys, "topics", "1", "--store", filled)} == {None}
     table = read(capsys, "topics", "1", "--quality", "--store", filled)
     every = {
-        (layer["layer"], topic["topic"]): topic["npmi"]
+        topic["topic"]: topic["npmi"]
         for layer in read(capsys, "quality", "1", "--store", filled)["layers"]
         for topic in layer["by_topic"]
     }
-    assert {(row["layer"], row["topic"]): row["npmi"] for row in table} == pytest.approx(every)
+    assert {row["topic"]: row["npmi"] for row in table} == pytest.approx(every)
     _, out, err = call(capsys, "topics", "1", "--quality", "--store", filled)
-    for row, line in zip(table, out.splitlines(), strict=True):
+    for row, line in zip(table, out.splitlines()[1:], strict=True):
         assert f" {row['npmi']:.3f}  {row['title']} " in line
     assert "NPMI of the first ten words" in err
 
@@ -322,11 +324,11 @@ def test_topics_say_why_one_is_weak_and_which_words_are_in_no_title(capsys, stor
     facts |= {"spread.0": np.array([0.02, 0.02, 0.8]), "spread.1": np.array([0.1, 0.1])}
     _fill(store, WORDS, **facts, everywhere=np.array([1]))
     table = read(capsys, "topics", "1", "--layer", "1", "--store", store)
-    assert {row["topic"]: row["role"] for row in table} == {1: "live", 2: "incoherent", 3: "background"}
+    assert {row["topic"]: row["role"] for row in table} == {"L1:1": "live", "L1:2": "incoherent", "L1:3": "background"}
     _, out, err = call(capsys, "topics", "1", "--layer", "1", "--store", store)
-    for row, line in zip(table, out.splitlines(), strict=True):
+    for row, line in zip(table, out.splitlines()[1:], strict=True):
         assert line.split(" %  ")[1].startswith(f"{'' if row['role'] == 'live' else row['role']:<10}  {row['title']}")
-        assert WORDS[1] not in row["title"].split()
+        assert WORDS[1] not in row["title"].split(", ")
     assert f"left out of titles: {WORDS[1]}\n" in err
 
 
@@ -334,8 +336,8 @@ def test_topics_name_the_one_of_which_they_are_nearly_the_same(capsys, store):
     _fill(store, WORDS, **{"phi.1": np.tile([[0.5], [0.3], [0.2]], 2)})
     table = read(capsys, "topics", "1", "--all", "--store", store)
     _, out, _ = call(capsys, "topics", "1", "--all", "--store", store)
-    assert [row["twin"] for row in table if row["layer"] == 2] == [None, 1]
-    for row, line in zip(table, out.splitlines(), strict=True):
+    assert [(row["topic"], row["twin"]) for row in table if row["layer"] == 2] == [("L2:2", None), ("L2:1", "L2:2")]
+    for row, line in zip(table, out.splitlines()[1:], strict=True):
         assert line.endswith(f"  (nearly the same as {row['twin']})") is (row["twin"] is not None)
 
 
@@ -346,7 +348,8 @@ def test_topics_list_their_words_by_the_lambda_that_is_asked_for(capsys, filled)
     db.close()
     projected = (arrays["phi.0"], arrays["phi.0"] @ arrays["phi.1"])
     for row in read(capsys, "topics", "1", "--relevance", "1", "--store", filled):
-        order = np.argsort(-projected[row["layer"] - 1][:, row["topic"] - 1], kind="stable")
+        column = int(row["topic"].partition(":")[2]) - 1
+        order = np.argsort(-projected[row["layer"] - 1][:, column], kind="stable")
         assert row["words"] == [WORDS[number] for number in order]
         assert row["title"] in {other["title"] for other in usual}
     status, _, err = call(capsys, "topics", "1", "--relevance", "2", "--store", filled)
@@ -368,7 +371,7 @@ def test_texts_of_a_corpus_cannot_steer_the_terminal_or_break_a_line(capsys, sto
     _, out, err = call(capsys, *words.split(" "), "--store", store)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out + err)
     if words.startswith("topics"):
-        assert len(out.splitlines()) == 5
+        assert len(out.splitlines()) == 6  # a head and five topics
         assert {"red[31m", "clear2J", "two", "lines", "rubout"} <= set(out.split())
 
 
@@ -387,7 +390,7 @@ def test_as_many_words_of_a_topic_are_listed_as_are_asked_for(capsys, filled):
     for asked, listed in (("2", 2), ("30", len(WORDS))):
         rows = read(capsys, "topics", "1", "--words", asked, "--store", filled)
         assert {len(row["words"]) for row in rows} == {listed}
-        lines = call(capsys, "topics", "1", "--words", asked, "--store", filled)[1].splitlines()
+        lines = call(capsys, "topics", "1", "--words", asked, "--store", filled)[1].splitlines()[1:]
         assert [line.split("  (nearly")[0].split()[-listed:] for line in lines] == [row["words"] for row in rows]
 
 
@@ -398,14 +401,14 @@ def test_the_most_words_that_may_be_asked_for_are_those_that_a_frame_keeps():
 def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_path):
     for form in ("svg", "graphml", "json"):
         path = tmp_path / f"tree.{form}"
-        status, out, _ = call(
+        status, out, err = call(
             capsys,
             "tree",
             "1",
             "--layer",
             "2",
-            "--node",
-            "1",
+            "--topic",
+            "L2:1",
             "--threshold",
             "1",
             "--output",
@@ -414,6 +417,7 @@ def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_p
             filled,
         )
         assert (status, out.strip()) == (0, str(path))
+        assert re.search(r"topic L2:1 \w+, \w+, \w+$", err, re.MULTILINE)
         assert path.stat().st_size > 100
 
 
@@ -549,7 +553,7 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         (f"fork 1 --name {'x' * 3000}", "argument --name: a name has at most 200 characters; got 3,000"),
         (f"import . --name {'x' * 201}", "argument --name: a name has at most 200 characters; got 201"),
         ("compare 1 1 --layer 9", "--layer without a picture would change nothing; give --output compare.svg too"),
-        ("compare 1 1 --node 1 --class a --output x.json", "--node and --class without a picture would change nothing"),
+        ("compare 1 1 --topic 1 --class a --output x.json", "--topic and --class without a picture would change"),
         (
             "compare 1 1 --most 0 --output x.json",
             "--most counts lines of the summary, which --output and --json do not",
@@ -587,7 +591,12 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ("show seven", "a run is named by its number, or last; got 'seven'"),
         ("topics 1 --words 31", "argument --words: must be a whole number of at most 30; got '31'"),
         ("topics 1 --layer 5", "run 1 has no layer 5: it has layers 1 to 2"),
-        ("tree 1 --layer 2 --node 3 --output x.svg", "layer 2 of run 1 has no topic 3: it has topics 1 to 2"),
+        ("tree 1 --topic L2:3 --output x.svg", "run 1 has no topic 'L2:3', as in 'L1:3'; those are listed by"),
+        (
+            "tree 1 --topic 3 --output x.svg",
+            "run 1 has no topic '3', as in 'L1:3'; a topic is named by its layer too: L1:3 ",
+        ),
+        ("tree 1 --layer 2 --topic L1:3 --output x.svg", " is a topic of layer 1, and not of 2"),
         ("tree 1 --output tree.pdf", "cannot write a tree as 'tree.pdf': its name must end in one of"),
         ("tree 1 --layer 0 --output x.svg", "argument --layer: must be a whole number of at least 1; got '0'"),
         ("tree 1", "the following arguments are required: --output"),
@@ -1003,9 +1012,9 @@ def test_compare_prints_every_pair_as_json_with_identity_numbers(two_runs, capsy
     assert main.main(["compare", "1", "2", "--json", "--threshold", "0", "--store", two_runs]) == 0
     report = json.loads(capsys.readouterr().out)
     pairs = {(row["a"]["topic"], row["b"]["topic"]) for row in report["topic_matches"] if row["layer"] == 1}
-    assert pairs == {(3, 1), (1, 2), (2, 3)}
+    assert pairs == {("L1:3", "L1:1"), ("L1:1", "L1:2"), ("L1:2", "L1:3")}
     alone = [row for row in report["topic_matches"] if row["a"] is None]
-    assert [(row["b"]["topic"], row["by_hand"]) for row in alone] == [(1, True)]
+    assert [(row["b"]["topic"], row["by_hand"]) for row in alone] == [("L2:1", True)]
 
 
 def test_compare_writes_both_trees_as_a_picture_and_everything_as_json(two_runs, tmp_path, capsys):
@@ -1018,7 +1027,7 @@ def test_compare_writes_both_trees_as_a_picture_and_everything_as_json(two_runs,
     assert svg.count("<svg") == 3
     assert "A · run 1, mini-batch 4" in svg
     assert len(json.loads((tmp_path / "both.json").read_text(encoding="utf-8"))["topic_matches"]) == 6
-    lowest = ["compare", "1", "2", "--layer", "1", "--node", "2", "--output", str(tmp_path / "one.svg")]
+    lowest = ["compare", "1", "2", "--layer", "1", "--topic", "L1:2", "--output", str(tmp_path / "one.svg")]
     assert main.main([*lowest, "--store", two_runs]) == 0
     assert "Topic tree, 1 topics" in (tmp_path / "one.svg").read_text(encoding="utf-8")
 
@@ -1100,7 +1109,7 @@ def test_a_model_that_learns_from_labels_wants_two_classes_to_learn_from(
     [
         (["1", "2", "--output", "both.pdf"], "its name must end in .svg or .json"),
         (["1", "2", "--output", "nowhere/both.svg"], "No such file"),
-        (["1", "2", "--node", "9", "--output", "both.svg"], "layer 2 of run 2 has no topic 9"),
+        (["1", "2", "--topic", "L2:9", "--output", "both.svg"], "run 2 has no topic 'L2:9', as in 'L1:3'"),
         (["1", "9"], "no run number 9"),
         (["1", "one"], "a run is named by its number"),
         (["1", "2", "--minibatch-a", "2"], "run 1 has no snapshot at or before mini-batch 2"),
