@@ -40,7 +40,7 @@ SHARED = ROOT.parent / "shared"
 SMALL = ("bbc", "uci_kos", "reuters395_ldac", "ap_ldac", "20news_dlda")
 READING = (
     "runs", "corpora", "show 1", "topics 1 --layer 1", "topics 1 --layer 3", "quality 1", "check", "compare 1 1",
-    "tree 1 --layer 3 --node 0 --output {folder}/tree.json", "points 1", "sources 1",
+    "tree 1 --topic L3:0 --output {folder}/tree.json", "points 1", "sources 1",
 )  # fmt: skip
 PAGES = ("runs", "watch", "explore", "compare", "documents", "classes", "guide")
 TIMES = re.compile(

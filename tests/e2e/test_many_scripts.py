@@ -70,7 +70,7 @@ def texts(trained) -> list[dict[str, str]]:
 
 def files(topiary, run):
     nodes = topiary.read("topics", run, "--layer", 2, "--all")
-    roots = [part for node in nodes for part in ("--node", node["rank"])]
+    roots = [part for node in nodes for part in ("--topic", node["topic"])]
     for form in FORMS:
         topiary("tree", run, *roots, "--light", "--threshold", 0, "--output", f"tree{run}.{form}")
     db = open_database(topiary.store, readonly=True)

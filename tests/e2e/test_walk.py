@@ -57,7 +57,7 @@ def read_rows(walked):
 def find_topics(rows, theme):
     """The topics most of whose title words are of a theme."""
     words = THEMES[theme].words.split()
-    return {row["topic"] for row in rows if sum(word in words for word in row["title"].split()) >= 2}
+    return {row["topic"] for row in rows if sum(word in words for word in row["title"].split(", ")) >= 2}
 
 
 @pytest.mark.parametrize(("theme", "direction"), [("railways", -1), ("clinics", 1)])

@@ -17,7 +17,7 @@ MINIBATCHES = 600
 SMALL = ("--layers", "12-6-3", "--set", "batch_size=60", "--set", "burn_in=4", "--set", "collect=3", "--threads", 1)
 TREE = """nodes => nodes.map(node =>
     [node.dataset.id, node.getAttribute("aria-expanded"), node.getAttribute("aria-selected")])"""
-CARDS = """cards => cards.map(card => [card.dataset.key, Number(card.querySelector(".ex-rank").textContent),
+CARDS = """cards => cards.map(card => [card.dataset.key, card.querySelector(".ex-rank").textContent,
     card.querySelector(".ex-words").textContent.trim().split(/\\s+/)])"""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -186,11 +186,8 @@ def test_moving_tau_changes_the_edges_as_the_definition_says(grown, url, page, t
         page.wait_for_url(says(threshold=threshold))
         page.locator(".ex-tau output").get_by_text(threshold, exact=True).wait_for()
         shown = page.locator(".tp-edge").evaluate_all("edges => edges.map(e => [e.dataset.from, e.dataset.to])")
-        rank = next(
-            row["rank"] for row in grown.topiary.read("topics", grown.killed, "--layer", 3) if row["topic"] == 1
-        )
         path = tmp_path / f"tree-{threshold}.json"
-        grown.topiary("tree", grown.killed, "--layer", 3, "--node", rank, "--threshold", threshold, "--output", path)
+        grown.topiary("tree", grown.killed, "--topic", "L3:1", "--threshold", threshold, "--output", path)
         graph = nx.node_link_graph(json.loads(path.read_text(encoding="utf-8")), edges="edges")
         assert sorted(map(tuple, shown)) == sorted(graph.edges)
         for parent, _, weight in graph.edges(data="weight"):
@@ -224,39 +221,34 @@ def test_every_topic_has_the_same_numbers_in_the_page_the_command_and_the_files(
             hidden.wait_for(state="detached")
         cards = page.locator(".ex-card").evaluate_all(CARDS)
         rows = [row for row in listed if row["layer"] == layer]
-        assert [card[:2] for card in cards] == [[f"L{layer}:{row['topic']}", row["rank"]] for row in rows]
+        assert [card[:2] for card in cards] == [[row["topic"]] * 2 for row in rows]
         assert [card[2] for card in cards] == [words_of_the_card(row) for row in rows]
         assert [row["rank"] for row in rows] == list(range(1, LAYERS[layer - 1] + 1))
         assert [row["share"] for row in rows] == sorted((row["share"] for row in rows), reverse=True)
-    report = {
-        f"L{row['layer']}:{row['topic']}": (row["rank"], row["share"], row["title"], " ".join(row["words"]))
-        for row in listed
-    }
+    report = {row["topic"]: (row["rank"], row["share"], row["title"], " ".join(row["words"])) for row in listed}
     assert exported(grown, tmp_path) == report
 
 
 def words_of_the_card(row: dict[str, Any]) -> list[str]:
-    """The title, and after it the heaviest words that are not in it, ten together."""
-    title = row["title"].split()
-    return [*title, *(word for word in row["words"] if word not in title)][:10]
+    """The title, and after it the seven heaviest words that are not in it."""
+    return [*row["title"].split(), *[word for word in row["words"] if word not in row["title"].split(", ")][:7]]
 
 
 def exported(grown: Grown, folder: Any) -> dict[str, tuple[int, float, str, str]]:
     """Rank, share, title and words of every topic, as the graph files of all trees say, which must agree."""
     found: dict[str, tuple[int, float, str, str]] = {}
-    for rank in range(1, LAYERS[-1] + 1):
+    for column in range(1, LAYERS[-1] + 1):
         for form in ("json", "graphml"):
-            path = folder / f"tree-{rank}.{form}"
-            grown.topiary(
-                "tree", grown.killed, "--layer", 3, "--node", rank, "--threshold", 0, "--light", "--output", path
-            )
+            path = folder / f"tree-{column}.{form}"
+            topic = f"L3:{column}"
+            grown.topiary("tree", grown.killed, "--topic", topic, "--threshold", 0, "--light", "--output", path)
             graph = (
                 nx.read_graphml(path)
                 if form == "graphml"
                 else nx.node_link_graph(json.loads(path.read_text(encoding="utf-8")), edges="edges")
             )
             for name, about in graph.nodes(data=True):
-                assert name == f"L{about['layer']}:{about['topic']}"
+                assert name == about["topic"]
                 report = (about["rank"], about["share"], about["title"], about["words"])
                 assert found.setdefault(name, report) == report
     return found
@@ -265,8 +257,9 @@ def exported(grown: Grown, folder: Any) -> dict[str, tuple[int, float, str, str]
 def test_what_looks_like_markup_or_a_missing_value_is_shown_as_text(grown, url, page):
     rows = grown.topiary.read("topics", grown.killed, "--layer", 1)
     hostile = max(rows, key=lambda row: len(set(row["words"][:8]) & set(SUBJECTS["hostile"])))
-    explore(page, url, grown.killed, f"&layer=1&topic={hostile['topic']}&roots=L1:{hostile['topic']}&tab=layer")
-    detail = page.locator(f".ex-detail[data-key='L1:{hostile['topic']}']")
+    key = hostile["topic"]
+    explore(page, url, grown.killed, f"&layer=1&topic={key.removeprefix('L1:')}&roots={key}&tab=layer")
+    detail = page.locator(f".ex-detail[data-key='{key}']")
     detail.get_by_text(TITLES[0], exact=True).locator("visible=true").first.wait_for()
     shown = detail.inner_text()
     assert [word for word in SUBJECTS["hostile"] if word not in shown] == []
@@ -275,7 +268,7 @@ def test_what_looks_like_markup_or_a_missing_value_is_shown_as_text(grown, url, 
     page.get_by_label("Search words, topic names and documents").fill("title")
     page.get_by_text(MARKUP.partition(">")[0]).first.wait_for()
     assert page.evaluate("window.hacked") is None
-    assert page.locator(".tp-node").first.get_attribute("data-id") == f"L1:{hostile['topic']}"
+    assert page.locator(".tp-node").first.get_attribute("data-id") == key
 
 
 def test_five_open_tabs_through_a_whole_run_cost_the_worker_nothing(grown, url, new_page):

@@ -45,6 +45,9 @@ class Feed:
     def state(self, run: int) -> str:
         return ""
 
+    def damage(self, run: int) -> str:
+        return ""
+
 
 class Session:
     """An explore page with everything around it replaced; ``tasks`` are what it wants done elsewhere."""
@@ -136,6 +139,8 @@ def test_it_is_said_why_there_is_no_tree_and_what_to_do_and_only_topics_that_com
     session.feed.latest = lambda number: None
     session.feed.state = lambda number: state
     assert explain_waiting(session.page._context).startswith(said)
+    session.feed.damage = lambda number: "All 11 snapshots of run 7 are damaged"
+    assert explain_waiting(session.page._context) == "All 11 snapshots of run 7 are damaged."
 
 
 def test_a_click_selects_the_topic_everywhere(session: Session, hierarchy: Hierarchy) -> None:

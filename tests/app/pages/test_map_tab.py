@@ -158,7 +158,7 @@ def test_documents_are_coloured_by_a_column_and_its_legend_selects(session):
     session.say("colour", value="source")
     assert (session.codes == np.arange(DOCUMENTS) % 2).all()
     assert session.tab._map.hues == [1, 2]
-    assert ">tribune</button>" in session.tab._foot.html
+    assert '<span title="tribune">tribune</span></button>' in session.tab._foot.html
     session.say("group", value="source=tribune")
     assert session.view.where == ("source=tribune",)
     assert session.n_shown == DOCUMENTS // 2
@@ -187,7 +187,8 @@ def test_a_selection_is_exported_and_becomes_a_corpus(session):
     session.say("export")
     assert session.saved[-1]["name"] == "topiary-run-1-selection.csv"
     lines = session.saved[-1]["text"].splitlines()
-    assert lines[0].startswith("document,title,label,tokens,L2:")
+    said = "document,title,label,source,day,rating,tokens,topic,topic_title,topic_share,"
+    assert re.fullmatch(said + r'("L2:\d [a-z, ]+",)+rest', lines[0])
     assert len(lines) == session.n_shown + 1
     session.say("refine")
     ((run, name, where),) = session.refined

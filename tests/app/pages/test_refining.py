@@ -94,7 +94,7 @@ def test_the_largest_topics_of_a_run_that_refines_a_topic_are_listed_under_it_as
     section = draw_closer_look(Node(1, 0), look, busy=False)
     assert "Refined in run 5" in section
     assert '<a href="?page=explore&amp;run=5&amp;layer=2&amp;topic=5"' in section
-    assert "&lt;b&gt; soil</a> <small>25%</small><span>worms, compost</span>" in section
+    assert "&lt;b&gt; soil</a> <small>25%</small><span>worms; compost</span>" in section
     assert "30 documents with a=b · training" in section
 
 

@@ -176,7 +176,9 @@ def test_the_table_of_documents_follows_label_topic_and_search_of_the_page(db):
     assert 'data-open="save-table"' in session.page.board.html
     table = pd.read_csv(session.save("documents", layer="3"))
     assert set(table["document"] % 2) == {1}
-    assert (table["L3:2"] >= 0.01).all()
+    assert {"source", "day", "rating", "topic", "topic_title", "rest"} < set(table)
+    (column,) = (name for name in table if name.startswith("L3:2 "))  # its identity, and its title after it
+    assert (table[column] >= 0.01).all()
     assert len(pd.read_csv(session.save("documents", query="nowhere"))) == 0
     assert len(pd.read_csv(session.save("documents", query="rose"))) == len(table)
 
