@@ -81,7 +81,7 @@ def test_the_figure_has_the_shares_of_the_parties_in_the_years_chosen(walked):
     texts = Counter(re.findall(r">([^<>]+)</text>", (walked / "parties.svg").read_text(encoding="utf-8")))
     assert Counter(map(format_percent, table["share"])) <= texts
     assert Counter(table["group"]) <= texts
-    assert set(table["title"]) <= set(texts)
+    assert set(table["topic"] + " " + table["title"]) <= set(texts)
 
 
 def test_the_report_has_a_section_for_every_topic_and_asks_for_nothing(walked):
