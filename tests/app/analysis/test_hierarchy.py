@@ -129,10 +129,10 @@ def test_the_words_after_a_title_are_the_first_that_are_not_in_it() -> None:
         assert rest == [word.text for word in hierarchy.top_words(node, 30) if word.text not in title][:7]
 
 
-def test_topics_of_images_go_by_their_rank_and_named_ones_by_their_name() -> None:
+def test_topics_of_images_go_by_their_identity_and_named_ones_by_their_name() -> None:
     hierarchy = make_hierarchy((9, 3), n_words=20, image_shape=(4, 5), labels={(1, 2): "strokes"})
     assert hierarchy.title(Node(1, 1)) == "strokes"
-    assert hierarchy.title(hierarchy.at_rank(2, 1)) == "topic 1"
+    assert hierarchy.title(hierarchy.at_rank(2, 1)) == format_identity(hierarchy.at_rank(2, 1))
 
 
 def test_padding_of_the_top_documents_is_left_out() -> None:
@@ -149,7 +149,7 @@ def test_the_graph_carries_the_numbers_of_the_frame() -> None:
     for key, data in graph.nodes(data=True):
         node = parse_identity(key)
         assert node is not None
-        assert (data["layer"], data["topic"], data["rank"]) == (node.layer, node.column + 1, hierarchy.rank(node))
+        assert (data["layer"], data["topic"], data["rank"]) == (node.layer, key, hierarchy.rank(node))
         assert data["share"] == hierarchy.share(node)
         assert data["label"] == hierarchy.name(node)
     for above, below, weight in graph.edges(data="weight"):
@@ -160,9 +160,10 @@ def test_the_graph_carries_the_numbers_of_the_frame() -> None:
         assert weight > 2.0 / hierarchy.widths[child.layer - 1]
 
 
-def test_the_whole_graph_has_every_topic() -> None:
+def test_the_graph_below_all_topics_has_every_topic() -> None:
     hierarchy = make_hierarchy()
-    assert len(build_graph(hierarchy, 5.0)) == sum(hierarchy.widths)
+    roots = [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]
+    assert len(build_graph(hierarchy, 5.0, roots, light=True)) == sum(hierarchy.widths)
 
 
 def test_edges_of_a_threshold_are_found_once() -> None:

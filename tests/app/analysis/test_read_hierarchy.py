@@ -17,7 +17,7 @@ def test_a_title_is_of_the_twelve_most_relevant_words_and_no_two_of_a_layer_are_
         for node in hierarchy.nodes(layer):
             title = hierarchy.title_words(node)
             assert set(title) <= {word.text for word in hierarchy.top_words(node, 12)}
-            assert hierarchy.title(node) == " ".join(title)
+            assert hierarchy.title(node) == ", ".join(title)
             differ += title != [word.text for word in hierarchy.choose_words(1.0).top_words(node, 3)]
         assert len({frozenset(hierarchy.title_words(node)) for node in hierarchy.nodes(layer)}) == len(
             hierarchy.nodes(layer)

@@ -40,7 +40,7 @@ def test_roots_are_small_pictures_until_they_have_a_name(hierarchy: Hierarchy) -
     named = replace(hierarchy, labels={root: "the round ones"})
     html = draw_controls(named, TreeChoice((root,)), state)
     assert "<img" not in html
-    assert "<span>the round ones</span>" in html
+    assert '<span title="the round ones">the round ones</span>' in html
 
 
 def test_a_comparison_of_images_speaks_of_no_words(comparison: Comparison) -> None:
