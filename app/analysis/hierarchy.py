@@ -404,10 +404,10 @@ class Hierarchy:
         node = parse_identity(text)
         if node is not None and self.has(node):
             return node
-        advice = "those are listed by topiary topics and topics()"
+        advice = "topiary topics and topics() list them"
         if text.isdecimal() and (same := self._describe_numbered(int(text[:9]))):
-            advice = f"a topic is named by its layer too: {same}"
-        raise LookupError(f"run {self.run} has no topic {text!r}, as in 'L1:3'; {advice}")
+            advice = f"with this number there are {same}"
+        raise LookupError(f"run {self.run} has no topic {text!r}; topics are named like 'L1:3', and {advice}")
 
     def find_topics(self, names: Iterable[str | int], layer: int | None = None) -> list[Node]:
         """Return the topics with some identities; raise LookupError for one that is not there or of another layer."""

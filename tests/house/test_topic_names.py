@@ -231,7 +231,7 @@ def test_whatever_takes_a_topic_says_its_title_and_refuses_a_number_alone(store,
             main([*f"{line}{more} {flag} {TOPIC}".format(file=file).split(), "--store", store])
             assert f"{TOPIC} {NAME}" in capsys.readouterr().err, line
             assert main([*f"{line}{more} {flag} 4".format(file=file).split(), "--store", store]) == 2
-            assert f"a topic is named by its layer too: {TOPIC} {NAME}" in capsys.readouterr().err
+            assert f"with this number there are {TOPIC} {NAME}" in capsys.readouterr().err
 
 
 def test_figures_name_topics_by_identity(store, names):

@@ -591,10 +591,13 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ("show seven", "a run is named by its number, or last; got 'seven'"),
         ("topics 1 --words 31", "argument --words: must be a whole number of at most 30; got '31'"),
         ("topics 1 --layer 5", "run 1 has no layer 5: it has layers 1 to 2"),
-        ("tree 1 --topic L2:3 --output x.svg", "run 1 has no topic 'L2:3', as in 'L1:3'; those are listed by"),
+        (
+            "tree 1 --topic L2:3 --output x.svg",
+            "run 1 has no topic 'L2:3'; topics are named like 'L1:3', and topiary topics",
+        ),
         (
             "tree 1 --topic 3 --output x.svg",
-            "run 1 has no topic '3', as in 'L1:3'; a topic is named by its layer too: L1:3 ",
+            "run 1 has no topic '3'; topics are named like 'L1:3', and with this number there are L1:3 ",
         ),
         ("tree 1 --layer 2 --topic L1:3 --output x.svg", " is a topic of layer 1, and not of 2"),
         ("tree 1 --output tree.pdf", "cannot write a tree as 'tree.pdf': its name must end in one of"),
@@ -1109,7 +1112,10 @@ def test_a_model_that_learns_from_labels_wants_two_classes_to_learn_from(
     [
         (["1", "2", "--output", "both.pdf"], "its name must end in .svg or .json"),
         (["1", "2", "--output", "nowhere/both.svg"], "No such file"),
-        (["1", "2", "--topic", "L2:9", "--output", "both.svg"], "run 2 has no topic 'L2:9', as in 'L1:3'"),
+        (
+            ["1", "2", "--topic", "L2:9", "--output", "both.svg"],
+            "run 2 has no topic 'L2:9'; topics are named like 'L1:3'",
+        ),
         (["1", "9"], "no run number 9"),
         (["1", "one"], "a run is named by its number"),
         (["1", "2", "--minibatch-a", "2"], "run 1 has no snapshot at or before mini-batch 2"),

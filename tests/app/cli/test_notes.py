@@ -61,7 +61,7 @@ def test_notes_are_added_listed_changed_and_deleted(call, monkeypatch):
     ("words", "sentence"),
     [
         (["--add", "a"], "a note is on one topic, such as L3:1, or on one document; give one of them"),
-        (["--add", "a", "--topic", "L9:1"], "run 1 has no topic 'L9:1', as in 'L1:3'"),
+        (["--add", "a", "--topic", "L9:1"], "run 1 has no topic 'L9:1'; topics are named like 'L1:3'"),
         (["--add", "a", "--topic", "roses"], "run 1 has no topic 'roses'"),
         (["--add", "a", "--document", "40"], "has no document 40; its documents are 0 to 39"),
         (["--add", " ", "--document", "4"], "a note without a text says nothing; write one"),

@@ -222,7 +222,7 @@ def test_a_tree_is_a_graph_of_what_roots_reach(run):
     with pytest.raises(LookupError, match="has no topic 'L9:1'"):
         run.tree("L9:1")
     for roots in (1, [1]):  # could be a rank
-        with pytest.raises(LookupError, match="a topic is named by its layer too: L2:1 "):
+        with pytest.raises(LookupError, match="with this number there are L2:1 "):
             run.tree(roots)
 
 
