@@ -23,7 +23,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }  # fmt: skip
 KIND = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 BESIDE = ("vocab", "labels", "t10k", "titles", "dict")
-FOLDERS = ("text", "idx", "mtx", "svmlight", "topmost", "octis", "wiki", "wordcounts")
+FOLDERS = ("text", "captions", "idx", "mtx", "svmlight", "topmost", "octis", "wiki", "wordcounts")
 SINGLE = [name for name in SAMPLES if name not in FOLDERS]
 
 
