@@ -66,7 +66,8 @@ def test_a_corpus_is_made_in_a_process_of_its_own_and_the_folder_goes(db, sent):
     row = corpora.get_corpus(db, standing.corpus)
     assert (row.name, row.documents, row.words) == ("fruit", 2, 3)
     assert row.source == "documents"
-    assert standing.notes == ("left out what is not read as text: 1 .doc; save such documents as .txt",)
+    advice = "each .doc is an old Word document: open it and save it as .docx"
+    assert standing.notes == (f"left out what is not read as text: 1 .doc; {advice}",)
     assert any(said.startswith("Storing documents") for said in words)
     assert not sent.folder.exists()
     assert report == [True]
