@@ -242,6 +242,10 @@ class Training:
         """Return how many numbers a checkpoint of a state holds."""
         return sum(array.size for array in flatten(state).values())
 
+    def holds_local(self, state: Any) -> bool:
+        """Return whether the documents have local variables already."""
+        return self.kernel.local(state) is not None
+
     def start(self, state: Any, plan: Plan) -> Position:
         """Return the position before the first mini-batch, with the model's first state."""
         chain, rates = None, None
@@ -459,7 +463,7 @@ def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_doc
     checkpoint_numbers = training.count_numbers(state)
     kernel, n_swept = training.kernel, len(training.train)
     first = None if kernel.sweeps_after is None else max(0, kernel.sweeps_after - int(state.t))
-    if first is not None and kernel.local(state) is None:  # sweeps add the local variables of every document
+    if first is not None and not training.holds_local(state):  # sweeps add the local variables of every document
         checkpoint_numbers += int(n_swept * (tokens_per_document + widths))
     others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
     labelled = len(training.labelled) if training.kernel.predict is not None else 0

@@ -136,6 +136,10 @@ class SpreadTraining(Training):
         """Return how many numbers a checkpoint of a state has, including those that the workers hold."""
         return super().count_numbers(state) + sum(each.numbers for each in self._local if each is not None)
 
+    def holds_local(self, state: Any) -> bool:  # noqa: ARG002 - the state holds none
+        """Return whether the workers hold local variables of the documents already."""
+        return any(each is not None for each in self._local)
+
     def start(self, state: Any, plan: Plan) -> Position:
         """Return the position before the first step, once the workers hold the documents."""
         if not self._holders:

@@ -22,6 +22,7 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 
 ALL = {"min_df": 1, "max_df": 1.0}
+OLD_WORD = "each .doc is an old Word document: open it and save it as .docx"
 
 
 def bags(db: Database, row: CorpusRow) -> list[dict[str, int]]:
@@ -211,7 +212,7 @@ def test_texts_of_all_kinds_are_read_and_the_others_are_told(tmp_path: Path, db:
     for path in (folder, zipped_as(folder, tmp_path / "packed.zip")):
         row = import_path(db, path, ImportOptions(test_share=0, **ALL))
         assert row.documents == 3
-        notes = ["left out what is not read as text: 2 .doc, 1 without ending; save such documents as .txt"]
+        notes = [f"left out what is not read as text: 2 .doc, 1 without ending; {OLD_WORD}"]
         assert row.meta["notes"] == notes
 
 
@@ -236,7 +237,7 @@ def test_of_a_page_the_title_and_what_one_reads_is_kept(tmp_path: Path, db: Data
 def test_a_folder_that_no_reader_knows_is_refused_with_what_it_holds(tmp_path: Path, db: Database) -> None:
     for name in ("a.doc", "b.doc", "c.xls"):
         write(tmp_path / "office" / name, "?")
-    with pytest.raises(IngestError, match=r"\(it holds 2 \.doc, 1 \.xls\): save texts as \.txt"):
+    with pytest.raises(IngestError, match=rf"\(it holds 2 \.doc, 1 \.xls\): {OLD_WORD}"):
         import_path(db, tmp_path / "office")
 
 
