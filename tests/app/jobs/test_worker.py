@@ -472,7 +472,8 @@ def test_a_snapshot_holds_the_mean_topics_and_the_curve_has_their_perplexity(fil
     assert arrays["mean_r"].shape == arrays["r"].shape
     drawn, mean = (dict(points.read_curve(file, run, f"{name}_perplexity")) for name in ("point", "mean"))
     assert drawn.keys() == mean.keys()
-    assert mean[60] < drawn[60]
+    late = [minibatch for minibatch in mean if minibatch > 30]
+    assert np.mean([mean[minibatch] for minibatch in late]) < np.mean([drawn[minibatch] for minibatch in late])
 
 
 def test_coordinate_ascent_ends_where_its_bound_no_longer_rises(file):
