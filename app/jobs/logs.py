@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -53,10 +54,10 @@ def _make_private(folder: Path) -> Path:
 
 def open_private(path: Path) -> BinaryIO:
     """Open a log to add to it; it becomes readable by its owner only."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    file = open(path, "ab", opener=partial(os.open, mode=0o600))  # noqa: PTH123, SIM115 - paths take no opener
     with suppress(OSError, AttributeError):  # an older log of another user; Windows has no such rights
-        os.fchmod(descriptor, 0o600)
-    return os.fdopen(descriptor, "ab")
+        os.fchmod(file.fileno(), 0o600)
+    return file
 
 
 def find_log(db_url: str, run: int) -> Path:
