@@ -54,7 +54,7 @@ def _make_private(folder: Path) -> Path:
 
 def open_private(path: Path) -> BinaryIO:
     """Open a log to add to it; it becomes readable by its owner only."""
-    file = open(path, "ab", opener=partial(os.open, mode=0o600))  # noqa: PTH123, SIM115 - paths take no opener
+    file = open(path, "ab", opener=partial(os.open, mode=0o600))  # noqa: SIM115 - paths take no opener
     with suppress(OSError, AttributeError):  # an older log of another user; Windows has no such rights
         os.fchmod(file.fileno(), 0o600)
     return file
