@@ -140,7 +140,10 @@ def test_a_socket_whose_session_was_discarded_first_closes_without_an_error(open
 
     async def discard():
         session = await RawSession.open(open_server.place, token)
-        socket = next(socket for socket in SessionSocket._sockets if socket.connection is not None)
+        async with asyncio.timeout(30):
+            while not (sockets := [each for each in SessionSocket._sockets if each.connection is not None]):
+                await asyncio.sleep(0.01)
+        socket = sockets[0]
         socket.connection.detach_session()
         session._socket.close()
         async with asyncio.timeout(30):
