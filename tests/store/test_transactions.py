@@ -229,6 +229,7 @@ def test_a_role_without_rights_is_told_so_in_one_sentence(db):
             connection.execute(text(f"DROP ROLE {name}"))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # cursors end with their server
 @on_postgresql
 def test_a_backup_a_check_and_a_list_of_what_can_go_begin_again_when_the_server_is_lost(db, tmp_path):
     new_run(db)
