@@ -215,8 +215,8 @@ def describe_absence(comparison: Comparison, pair: Pair) -> str:
     if absence == "new":
         return f"Not there yet at {other.moment}: its layer was added later."
     nearest = comparison.list_candidates(side, node)[:1] if node is not None else []
-    told = [f" The nearest, “{other.title(each.node)}”, is {format_percent(each.score, 0)} alike." for each in nearest]
-    return f"No partner in run {other.run}.{''.join(told)}"
+    more = [f" The nearest, “{other.title(each.node)}”, is {format_percent(each.score, 0)} alike." for each in nearest]
+    return f"No partner in run {other.run}.{''.join(more)}"
 
 
 def format_margin(pair: Pair) -> str:
