@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
-ROOT = _HERE.parent  # the folder that contains the packages app, engine and store
+ROOT = _HERE.parent  # the folder that contains app, engine, store and assets
 
 
 def find_version() -> str:
@@ -20,17 +20,25 @@ def find_version() -> str:
 def find_asset(name: str) -> Path:
     """Return the path of a file or folder among the assets.
 
-    In an installation the assets lie inside ``app``, in a checkout next to it.
-
     Raises
     ------
     FileNotFoundError
         When the asset is missing.
     """
-    for root in (_HERE / "assets", _HERE.parent / "assets"):
-        if (root / name).exists():
-            return root / name
+    path = ROOT / "assets" / name
+    if path.exists():
+        return path
     raise FileNotFoundError(f"the asset {name!r} is missing from this installation of Topiary; reinstall it")
+
+
+def build_python_path() -> str:
+    """Return PYTHONPATH for a child process: the folder with the installed package, then what is set here.
+
+    A checkout is found by its installation (``pip install -e``), because its packages do not lie in one folder.
+    """
+    folders = [str(ROOT.parent)] if (ROOT / "__main__.py").is_file() else []
+    folders += filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join(dict.fromkeys(folders))
 
 
 def find_user() -> str:

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine import streams
-from engine.contract import VALIDATION, Array, Batch, Counts
-from engine.jit import compiled
+from topiary.engine import streams
+from topiary.engine.contract import VALIDATION, Array, Batch, Counts
+from topiary.engine.jit import compiled
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,10 @@ Topics of upper layers begin as clusters of the clusters below, in the same way.
 
 import numpy as np
 
-from engine import streams
-from engine.contract import Array, Batch, Counts, FloatArray, IntArray, Topics
-from engine.jit import compiled
-from engine.pool import Pool, cut_evenly
+from topiary.engine import streams
+from topiary.engine.contract import Array, Batch, Counts, FloatArray, IntArray, Topics
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool, cut_evenly
 
 SAMPLED = 20_000  # most documents that are clustered
 SEEDED = 4_000  # of these, the number of documents from which the first centres are chosen

@@ -20,6 +20,7 @@ import numba
 from numba.core import caching
 
 ENGINE = Path(__file__).parent
+_PACKAGE = __name__.rpartition(".")[0]  # topiary.engine
 
 
 def _find_cache_root() -> Path:
@@ -114,11 +115,11 @@ def _list_instructions(code: CodeType) -> tuple[Any, ...]:
 def _find_imports(names: tuple[str, ...]) -> Iterator[Path]:
     """Yield the files of the engine modules that a code object may import, given the names that it uses.
 
-    The names of ``from engine.gibbs import tokens`` are ``engine.gibbs`` and ``tokens``.
+    The names of ``from topiary.engine.gibbs import tokens`` are ``topiary.engine.gibbs`` and ``tokens``.
     """
-    for package in (name for name in names if name.partition(".")[0] == ENGINE.name):
+    for package in (name for name in names if f"{name}.".startswith(f"{_PACKAGE}.")):
         for name in (package, *(f"{package}.{submodule}" for submodule in names if submodule.isidentifier())):
-            file = ENGINE.parent.joinpath(*name.split(".")).with_suffix(".py")
+            file = ENGINE.joinpath(*name.removeprefix(_PACKAGE).split(".")).with_suffix(".py")
             if file.is_file():
                 yield file
 

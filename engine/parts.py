@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import TEST, TRAIN, VALIDATION, Array, Counts
+from topiary.engine.contract import TEST, TRAIN, VALIDATION, Array, Counts
 
 # Constants of SplitMix64.
 _SPLITMIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

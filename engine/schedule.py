@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import Facts, FloatArray
-from engine.settings import STEP_SIZES, setting
+from topiary.engine.contract import Facts, FloatArray
+from topiary.engine.settings import STEP_SIZES, setting
 
 MOST_SWEPT = 30_000_000  # tokens: then a sweep takes about two seconds on two cores, and its state about 100 MB
 

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import schedule
-from engine.contract import Facts, FloatArray
-from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, WIDTHS, SettingError, check, setting
+from topiary.engine import schedule
+from topiary.engine.contract import Facts, FloatArray
+from topiary.engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, WIDTHS, SettingError, check, setting
 
 MOST_DEVICE_TOPICS = 1024  # of a layer: what the memory of the lanes of a graphics processor holds
 GUESSED = 50.0  # sum of alpha over the topics if none is given

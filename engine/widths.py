@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import streams
-from engine.contract import Array, Event, FloatArray, IntArray
+from topiary.engine import streams
+from topiary.engine.contract import Array, Event, FloatArray, IntArray
 
 SETTLED = -1  # ``born`` of a structure that no longer changes
 

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
-from store.database import Database, now, retry_reads
-from store.errors import StoreError
-from store.run_rows import hold_run
-from store.tables import matches, topic_labels
+from topiary.store.database import Database, now, retry_reads
+from topiary.store.errors import StoreError
+from topiary.store.run_rows import hold_run
+from topiary.store.tables import matches, topic_labels
 
 
 def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from store.errors import DamagedArrays, StoreError
+from topiary.store.errors import DamagedArrays, StoreError
 
 Array = npt.NDArray[Any]
 MAGIC = b"TOPIARY2"

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from store.arrays import Array, pack_arrays
-from store.errors import DamagedArrays, StoreError
+from topiary.store.arrays import Array, pack_arrays
+from topiary.store.errors import DamagedArrays, StoreError
 
 DOCUMENTS_PER_BLOCK = 1000
 CHARACTERS_PER_BLOCK = 1_000_000

@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, Select, Table, func, select, text
 from sqlalchemy.types import Float, Integer, LargeBinary, TypeDecorator
 
-from store import corpora, document_maps, events, run_rows, shares, snapshots, tables
-from store.arrays import unpack_arrays, verify_arrays
-from store.blocks import ContentHash, StoredCounts, unpack_texts
-from store.cells import GarbledText, convert_whole
-from store.checkpoints import check_checkpoint_row, read_parts
-from store.column_rows import read_columns, read_values
-from store.corpus_rows import CorpusRow
-from store.database import Database, retry_reads
-from store.errors import DamagedArrays, DamagedStore, StoreError
-from store.run_rows import RunRow
-from store.tables import checkpoints, column_blocks, corpus_blocks, corpus_texts, earlier_checkpoints
-from store.tables import predictions as kept_predictions
-from store.tables import snapshots as snapshot_table
-from store.upkeep import Progress
+from topiary.store import corpora, document_maps, events, run_rows, shares, snapshots, tables
+from topiary.store.arrays import unpack_arrays, verify_arrays
+from topiary.store.blocks import ContentHash, StoredCounts, unpack_texts
+from topiary.store.cells import GarbledText, convert_whole
+from topiary.store.checkpoints import check_checkpoint_row, read_parts
+from topiary.store.column_rows import read_columns, read_values
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, retry_reads
+from topiary.store.errors import DamagedArrays, DamagedStore, StoreError
+from topiary.store.run_rows import RunRow
+from topiary.store.tables import checkpoints, column_blocks, corpus_blocks, corpus_texts, earlier_checkpoints
+from topiary.store.tables import predictions as kept_predictions
+from topiary.store.tables import snapshots as snapshot_table
+from topiary.store.upkeep import Progress
 
 UNVERIFIED = (
     "all rows (of runs, corpora, events, points and notes, names and matches of topics, and what a snapshot or a "

@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select
 
-from store import events, run_rows
-from store.arrays import Array, ArrayLayout, StreamedArray, read_layouts, read_rows, write_frames
-from store.cells import CellReader, describe_damage, is_number, match_list, match_nullable, match_object
-from store.database import Database, now, retry_reads
-from store.errors import DamagedArrays, NotFound
-from store.points import read_last_values
-from store.run_rows import MEASURES, own_run
-from store.tables import checkpoint_parts, checkpoints, earlier_checkpoints
+from topiary.store import events, run_rows
+from topiary.store.arrays import Array, ArrayLayout, StreamedArray, read_layouts, read_rows, write_frames
+from topiary.store.cells import CellReader, describe_damage, is_number, match_list, match_nullable, match_object
+from topiary.store.database import Database, now, retry_reads
+from topiary.store.errors import DamagedArrays, NotFound
+from topiary.store.points import read_last_values
+from topiary.store.run_rows import MEASURES, own_run
+from topiary.store.tables import checkpoint_parts, checkpoints, earlier_checkpoints
 
 _PART_BYTES = 8 << 20
 _META = match_object(

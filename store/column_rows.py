@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Row, delete, insert, select
 
-from store.arrays import Array, pack_arrays
-from store.cells import CellReader, is_text, match_list
-from store.errors import StoreError
-from store.tables import column_blocks, corpus_columns
+from topiary.store.arrays import Array, pack_arrays
+from topiary.store.cells import CellReader, is_text, match_list
+from topiary.store.errors import StoreError
+from topiary.store.tables import column_blocks, corpus_columns
 
 DATE, NUMBER, CATEGORY, TEXT, ID = KINDS = ("date", "number", "category", "text", "id")
 LABEL = -1  # the place of the label among the columns

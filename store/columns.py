@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Select, delete, select, update
 
-from store import column_rows, corpora, corpus_rows
-from store.arrays import Array, unpack_arrays
-from store.blocks import unpack_texts
-from store.column_rows import CATEGORY, LABEL, TYPED, ColumnBlock, CorpusColumn
-from store.corpus_rows import CorpusRow
-from store.database import Database, retry_reads
-from store.errors import Conflict, DamagedArrays, NotFound
-from store.tables import column_blocks, corpus_texts
-from store.tables import corpora as corpus_table
+from topiary.store import column_rows, corpora, corpus_rows
+from topiary.store.arrays import Array, unpack_arrays
+from topiary.store.blocks import unpack_texts
+from topiary.store.column_rows import CATEGORY, LABEL, TYPED, ColumnBlock, CorpusColumn
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, retry_reads
+from topiary.store.errors import Conflict, DamagedArrays, NotFound
+from topiary.store.tables import column_blocks, corpus_texts
+from topiary.store.tables import corpora as corpus_table
 
 
 def is_typed(corpus: CorpusRow) -> bool:

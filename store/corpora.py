@@ -10,16 +10,16 @@ import numpy as np
 from sqlalchemy import Connection, select, update
 from sqlalchemy.exc import NoResultFound
 
-from store import corpus_rows, full_text, run_rows
-from store.arrays import Array, unpack_arrays
-from store.blocks import SCORED, TRAIN, CountsBuilder, StoredCounts, unpack_texts
-from store.corpus_rows import CorpusRow
-from store.corpus_writer import discard_corpus, limit_corpus, sweep_corpora
-from store.database import Database, now, retry_reads
-from store.errors import Conflict, DamagedArrays, NotFound
-from store.run_rows import RunRow
-from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
-from store.text_query import TextQuery
+from topiary.store import corpus_rows, full_text, run_rows
+from topiary.store.arrays import Array, unpack_arrays
+from topiary.store.blocks import SCORED, TRAIN, CountsBuilder, StoredCounts, unpack_texts
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_writer import discard_corpus, limit_corpus, sweep_corpora
+from topiary.store.database import Database, now, retry_reads
+from topiary.store.errors import Conflict, DamagedArrays, NotFound
+from topiary.store.run_rows import RunRow
+from topiary.store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
+from topiary.store.text_query import TextQuery
 
 
 @dataclass(frozen=True)

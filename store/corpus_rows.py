@@ -7,10 +7,18 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
-from store.blocks import KINDS
-from store.cells import CellReader, describe_damage, is_text, match_list, match_nullable, match_object, match_whole
-from store.errors import DamagedRow, NotFound
-from store.tables import corpora
+from topiary.store.blocks import KINDS
+from topiary.store.cells import (
+    CellReader,
+    describe_damage,
+    is_text,
+    match_list,
+    match_nullable,
+    match_object,
+    match_whole,
+)
+from topiary.store.errors import DamagedRow, NotFound
+from topiary.store.tables import corpora
 
 _MOST = 1 << 48  # documents, words and cells of a corpus: more is damage
 # The parts of the JSON of a row that readers rely on; other parts are not checked.

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from store import blocks, column_rows, corpus_rows, events, full_text
-from store.arrays import unpack_arrays
-from store.blocks import ContentHash, DocumentBlock, StoredCounts
-from store.cells import convert_whole
-from store.column_rows import TYPED, ColumnBlock, CorpusColumn
-from store.corpus_rows import CorpusRow
-from store.database import Database, now
-from store.errors import Conflict, DamagedArrays, LostClaim, RefusedRow, StoreError
-from store.run_rows import delete_piecewise
-from store.tables import column_blocks, corpora, corpus_blocks, corpus_columns, corpus_texts, corpus_words, runs
+from topiary.store import blocks, column_rows, corpus_rows, events, full_text
+from topiary.store.arrays import unpack_arrays
+from topiary.store.blocks import ContentHash, DocumentBlock, StoredCounts
+from topiary.store.cells import convert_whole
+from topiary.store.column_rows import TYPED, ColumnBlock, CorpusColumn
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, now
+from topiary.store.errors import Conflict, DamagedArrays, LostClaim, RefusedRow, StoreError
+from topiary.store.run_rows import delete_piecewise
+from topiary.store.tables import column_blocks, corpora, corpus_blocks, corpus_columns, corpus_texts, corpus_words, runs
 
 ABANDONED_SECONDS = 3600.0  # without a change, after which an unfinished corpus is removed
 _WORDS_AT_ONCE = 20_000  # in one transaction

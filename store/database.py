@@ -32,10 +32,10 @@ from sqlalchemy.exc import DBAPIError, ProgrammingError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from store import migrations
-from store.cells import decode_text
-from store.errors import DamagedStore, NotFound, OutdatedStore, StoreError, UnreachableStore
-from store.places import (
+from topiary.store import migrations
+from topiary.store.cells import decode_text
+from topiary.store.errors import DamagedStore, NotFound, OutdatedStore, StoreError, UnreachableStore
+from topiary.store.places import (
     StoreIdentity,
     find_default_path,
     find_path,
@@ -45,7 +45,7 @@ from store.places import (
     parse_address,
     restrict_rights,
 )
-from store.transactions import (
+from topiary.store.transactions import (
     Receipt,
     ReceiptBook,
     describe_fixed_store,

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
 
-from store.arrays import Array, pack_arrays, unpack_arrays, verify_arrays
-from store.blocks import narrow_array
-from store.database import Database, now, retry_reads
-from store.errors import DamagedArrays, NotFound
-from store.snapshots import lock_snapshot
-from store.tables import document_maps, snapshots
+from topiary.store.arrays import Array, pack_arrays, unpack_arrays, verify_arrays
+from topiary.store.blocks import narrow_array
+from topiary.store.database import Database, now, retry_reads
+from topiary.store.errors import DamagedArrays, NotFound
+from topiary.store.snapshots import lock_snapshot
+from topiary.store.tables import document_maps, snapshots
 
 
 class StoredMap(NamedTuple):

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, insert, select
 
-from store.cells import CellReader, describe_damage, match_list, match_object, match_whole
-from store.database import Database, now, retry_reads
-from store.run_rows import hold_run, own_run
-from store.tables import events, runs
+from topiary.store.cells import CellReader, describe_damage, match_list, match_object, match_whole
+from topiary.store.database import Database, now, retry_reads
+from topiary.store.run_rows import hold_run, own_run
+from topiary.store.tables import events, runs
 
 _CHANGE = match_object(
     {"topics": match_list(match_whole()), **dict.fromkeys(("layer", "before", "after"), match_whole())},

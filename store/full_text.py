@@ -14,10 +14,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from sqlalchemy import Connection, delete, func, insert, inspect, select, text, update
 
-from store.arrays import Array
-from store.blocks import unpack_texts
-from store.database import Database
-from store.tables import corpora, corpus_texts, search_indexes
+from topiary.store.arrays import Array
+from topiary.store.blocks import unpack_texts
+from topiary.store.database import Database
+from topiary.store.tables import corpora, corpus_texts, search_indexes
 
 _AT_ONCE = 2000  # documents written in one transaction, so that no other writer waits long
 COUNTED = 1000  # up to this many matches are counted by the query for a page; more need a second query

@@ -30,9 +30,9 @@ from sqlalchemy import (
     update,
 )
 
-from store import tables
-from store.cells import read_json
-from store.errors import NotFound, OutdatedStore, SchemaMismatch
+from topiary.store import tables
+from topiary.store.cells import read_json
+from topiary.store.errors import NotFound, OutdatedStore, SchemaMismatch
 
 MigrationStep = Callable[[Connection], None]
 Result = TypeVar("Result")

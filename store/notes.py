@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, literal, select, update
 
-from store import corpus_rows
-from store.cells import CellReader
-from store.database import Database, now, retry_reads
-from store.errors import NotFound, StoreError
-from store.run_rows import lock_run
-from store.tables import notes, topic_labels
+from topiary.store import corpus_rows
+from topiary.store.cells import CellReader
+from topiary.store.database import Database, now, retry_reads
+from topiary.store.errors import NotFound, StoreError
+from topiary.store.run_rows import lock_run
+from topiary.store.tables import notes, topic_labels
 
 NOTE, TAG = "note", "tag"
 KINDS = (NOTE, TAG)

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, ProgrammingError
 
-from store.errors import ReplacedStore, StoreError
-from store.tables import schema_version
+from topiary.store.errors import ReplacedStore, StoreError
+from topiary.store.tables import schema_version
 
 
 def find_default_path() -> Path:

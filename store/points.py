@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Select, func, insert, or_, select
 
-from store.arrays import Array
-from store.database import Database, retry_reads
-from store.tables import points
+from topiary.store.arrays import Array
+from topiary.store.database import Database, retry_reads
+from topiary.store.tables import points
 
 _AT_ONCE = 5000  # points read by one query
 _MOST = 2.0**62  # largest number of mini-batches or documents; a larger one is damage

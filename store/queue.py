@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from store import events, run_rows
-from store.database import Database, now, retry_reads
-from store.errors import Conflict
-from store.run_rows import RunRow
-from store.tables import runs
+from topiary.store import events, run_rows
+from topiary.store.database import Database, now, retry_reads
+from topiary.store.errors import Conflict
+from topiary.store.run_rows import RunRow
+from topiary.store.tables import runs
 
 _APART = 1e-6  # smallest distance between two places in the queue
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, delete, insert, select, update
 
-from store.cells import (
+from topiary.store.cells import (
     CellReader,
     describe_damage,
     is_flag,
@@ -20,9 +20,9 @@ from store.cells import (
     match_object,
     match_whole,
 )
-from store.database import Database, now
-from store.errors import Conflict, DamagedRow, LostClaim, NotFound
-from store.tables import (
+from topiary.store.database import Database, now
+from topiary.store.errors import Conflict, DamagedRow, LostClaim, NotFound
+from topiary.store.tables import (
     checkpoint_parts,
     checkpoints,
     corpora,

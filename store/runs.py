@@ -5,13 +5,13 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, literal, select
 
-from store import corpus_rows, events, run_rows
-from store.database import Database, now, retry_reads
-from store.errors import Conflict, LostClaim, NotFound, StoreError
-from store.notes import copy_topic_notes
-from store.points import Point, insert_points, read_last_values
-from store.run_rows import MEASURES, REQUESTS, RunRow, hold_run, own_run
-from store.tables import runs, snapshots, topic_labels
+from topiary.store import corpus_rows, events, run_rows
+from topiary.store.database import Database, now, retry_reads
+from topiary.store.errors import Conflict, LostClaim, NotFound, StoreError
+from topiary.store.notes import copy_topic_notes
+from topiary.store.points import Point, insert_points, read_last_values
+from topiary.store.run_rows import MEASURES, REQUESTS, RunRow, hold_run, own_run
+from topiary.store.tables import runs, snapshots, topic_labels
 
 ENDED = ("paused", "stopped", "finished", "failed")
 _NO_LEASE: dict[str, Any] = {"lease": None, "starter": {}}

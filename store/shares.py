@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from store.arrays import Array, pack_arrays, unpack_arrays, verify_arrays
-from store.blocks import narrow_array
-from store.cells import CellReader
-from store.database import Database, now, retry_reads
-from store.errors import Conflict, DamagedArrays, NotFound
-from store.snapshots import lock_snapshot, thin_snapshots
-from store.tables import share_blocks, share_sets, snapshots
+from topiary.store.arrays import Array, pack_arrays, unpack_arrays, verify_arrays
+from topiary.store.blocks import narrow_array
+from topiary.store.cells import CellReader
+from topiary.store.database import Database, now, retry_reads
+from topiary.store.errors import Conflict, DamagedArrays, NotFound
+from topiary.store.snapshots import lock_snapshot, thin_snapshots
+from topiary.store.tables import share_blocks, share_sets, snapshots
 
 UNITS = 65535  # units of a stored share in 1
 _TOKENS = "tokens"  # array of a block: the number of tokens of each document

@@ -13,12 +13,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, true
 
-from store.arrays import HEAD, Array, pack_arrays, read_layouts, unpack_arrays, verify_arrays
-from store.cells import CellReader
-from store.database import Database, now, retry_reads
-from store.errors import DamagedArrays, DamagedSnapshot, NotFound, StoreError
-from store.run_rows import own_run
-from store.tables import document_maps, predictions, runs, share_sets, snapshots
+from topiary.store.arrays import HEAD, Array, pack_arrays, read_layouts, unpack_arrays, verify_arrays
+from topiary.store.cells import CellReader
+from topiary.store.database import Database, now, retry_reads
+from topiary.store.errors import DamagedArrays, DamagedSnapshot, NotFound, StoreError
+from topiary.store.run_rows import own_run
+from topiary.store.tables import document_maps, predictions, runs, share_sets, snapshots
 
 log = logging.getLogger("topiary.store")
 _RUNS_AT_ONCE = 500  # runs in one query

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-from store.cells import read_json
+from topiary.store.cells import read_json
 
 VERSION = 13  # of the tables; `store.migrations` has a step from each version to the next
 

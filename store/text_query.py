@@ -12,8 +12,8 @@ from functools import cached_property
 
 import regex
 
-from store.errors import StoreError
-from store.full_text import UNSPACED, split_query
+from topiary.store.errors import StoreError
+from topiary.store.full_text import UNSPACED, split_query
 
 LONGEST_SEARCH = 1.0  # seconds for which a regular expression may be sought in one document
 _QUOTED = regex.compile(r'["“”„«»]([^"“”„«»]+)["“”„«»]')

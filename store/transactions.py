@@ -10,8 +10,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Double, cast, delete, extract, func, insert, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
-from store.errors import DamagedStore, RefusedRow, StoreError, UnreachableStore
-from store.tables import receipts
+from topiary.store.errors import DamagedStore, RefusedRow, StoreError, UnreachableStore
+from topiary.store.tables import receipts
 
 _LOCKED_SQLITE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _LOCKED_POSTGRESQL = {"40001", "40P01", "55P03"}  # serialisation failure, deadlock, lock not available

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, text
 
-from store import checkpoints, corpus_writer, run_rows, shares, snapshots
-from store.database import Database, make_uri, now, open_database, retry_reads
-from store.errors import DamagedArrays, DamagedStore, StoreError
-from store.run_rows import RunRow
-from store.runs import ENDED
-from store.snapshots import SnapshotRow
-from store.tables import (
+from topiary.store import checkpoints, corpus_writer, run_rows, shares, snapshots
+from topiary.store.database import Database, make_uri, now, open_database, retry_reads
+from topiary.store.errors import DamagedArrays, DamagedStore, StoreError
+from topiary.store.run_rows import RunRow
+from topiary.store.runs import ENDED
+from topiary.store.snapshots import SnapshotRow
+from topiary.store.tables import (
     checkpoint_parts,
     column_blocks,
     corpora,
@@ -30,9 +30,9 @@ from store.tables import (
     schema_version,
     search_indexes,
 )
-from store.tables import checkpoints as last_checkpoints
-from store.tables import snapshots as snapshot_table
-from store.transactions import describe_fixed_store, describe_sqlite_error, is_lock_error
+from topiary.store.tables import checkpoints as last_checkpoints
+from topiary.store.tables import snapshots as snapshot_table
+from topiary.store.transactions import describe_fixed_store, describe_sqlite_error, is_lock_error
 
 Progress = Callable[[str, float | None], None]  # called with what is being done, and the share that is done
 PAGES = 4096  # pages of SQLite copied at a time

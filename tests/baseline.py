@@ -108,8 +108,8 @@ def record_commands() -> _Json:
     """Return the help of every command, and what commands say of a planted store."""
     import garden
 
-    from app.cli.main import build_parser
-    from store.database import open_database
+    from topiary.app.cli.main import build_parser
+    from topiary.store.database import open_database
 
     found = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +130,7 @@ def record_commands() -> _Json:
 
 def run_command(words: list[str], store: str | None) -> str:
     """Return what the command prints, its errors and its exit status."""
-    command = [sys.executable, "-m", "app.cli.main", *words, *(["--store", store] if store else [])]
+    command = [sys.executable, "-m", "topiary.app.cli.main", *words, *(["--store", store] if store else [])]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "100"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     return f"{done.stdout}{done.stderr}" + (f"[exit {done.returncode}]" if done.returncode else "")
@@ -173,8 +173,8 @@ def record_screens(folder: Path) -> _Json:
     import garden
     from playwright.sync_api import sync_playwright
 
-    from store.database import open_database
     from tests.e2e.conftest import SWITCHES, Server
+    from topiary.store.database import open_database
 
     folder.mkdir(parents=True, exist_ok=True)
     found = {}

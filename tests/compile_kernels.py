@@ -6,8 +6,8 @@ Each of two processes compiles half of the models.  Otherwise two tests at a tim
 import subprocess
 import sys
 
-from app.jobs.compile_kernels import PARTS, KernelRequest, compile_part
-from engine import models, settings
+from topiary.app.jobs.compile_kernels import PARTS, KernelRequest, compile_part
+from topiary.engine import models, settings
 
 HALVES = 2
 

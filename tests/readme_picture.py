@@ -23,10 +23,10 @@ from typing import Any
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from app.jobs import gallery
-from store import runs
-from store.database import open_database
-from store.errors import StoreError
+from topiary.app.jobs import gallery
+from topiary.store import runs
+from topiary.store.database import open_database
+from topiary.store.errors import StoreError
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests" / "samples"))  # of which the server of the browser tests is made
@@ -60,7 +60,7 @@ def prepare_demo(folder: Path) -> Iterator[str]:
     """Serve a new demo in a folder; yield the URL of its store once its four runs have ended."""
     store = f"sqlite:///{folder / 'store.db'}"
     variables = os.environ | {"PYTHONPATH": str(ROOT)} | dict.fromkeys(("XDG_DATA_HOME", "LOCALAPPDATA"), str(folder))
-    command = [sys.executable, "-m", "app.cli.main", "demo", "--store", store, "--port", "0", "--no-browser"]
+    command = [sys.executable, "-m", "topiary.app.cli.main", "demo", "--store", store, "--port", "0", "--no-browser"]
     demo = subprocess.Popen(command, env=variables, cwd=folder, stderr=subprocess.DEVNULL)
     try:
         wait_for_gallery(store, demo)

@@ -8,15 +8,15 @@ are.  A pair that an analyst decided always counts.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import Comparison
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.recurrence import measure_group
-from engine.hierarchy.align import NONE
-from engine.hierarchy.tree import Node
-from store import annotations, notes, runs
-from store.database import Database
-from store.errors import StoreError
-from store.notes import CopyResult, NoteRow, TopicCopy
+from topiary.app.analysis.comparison import Comparison
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.recurrence import measure_group
+from topiary.engine.hierarchy.align import NONE
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import annotations, notes, runs
+from topiary.store.database import Database
+from topiary.store.errors import StoreError
+from topiary.store.notes import CopyResult, NoteRow, TopicCopy
 
 
 class CarriedTopic(NamedTuple):

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import Topics
-from engine.hierarchy import topics
-from engine.hierarchy.certainty import measure_persistence
-from engine.hierarchy.effects import present_hierarchy
-from store.database import Database
-from store.errors import DamagedSnapshot, NotFound
-from store.snapshots import SnapshotRow, load_snapshot
+from topiary.engine.contract import Topics
+from topiary.engine.hierarchy import topics
+from topiary.engine.hierarchy.certainty import measure_persistence
+from topiary.engine.hierarchy.effects import present_hierarchy
+from topiary.store.database import Database
+from topiary.store.errors import DamagedSnapshot, NotFound
+from topiary.store.snapshots import SnapshotRow, load_snapshot
 
 
 def weigh_levels(snapshot: Topics) -> tuple[NDArray[np.float64], ...]:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, TopicWord
-from engine.hierarchy import titles, topics
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, TopicWord
+from topiary.engine.hierarchy import titles, topics
+from topiary.engine.hierarchy.tree import Node
 
 TITLE_WORDS = 3
 

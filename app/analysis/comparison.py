@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Hierarchy
-from engine.contract import Topics
-from engine.hierarchy.align import NONE, Alignment, TopicPair, align_hierarchies
-from engine.hierarchy.tree import Edge, Node
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.engine.contract import Topics
+from topiary.engine.hierarchy.align import NONE, Alignment, TopicPair, align_hierarchies
+from topiary.engine.hierarchy.tree import Edge, Node
 
 Side: TypeAlias = Literal["a", "b"]
 SIDES: tuple[Side, ...] = ("a", "b")

@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from app.analysis.document_table import make_title
-from app.analysis.passages import SURE
-from app.ingest.new_documents import Rules, Span
-from engine.contract import FloatArray
-from store import corpora
-from store.corpora import Document
-from store.database import Database
-from store.text_query import TextQuery
+from topiary.app.analysis.document_table import make_title
+from topiary.app.analysis.passages import SURE
+from topiary.app.ingest.new_documents import Rules, Span
+from topiary.engine.contract import FloatArray
+from topiary.store import corpora
+from topiary.store.corpora import Document
+from topiary.store.database import Database
+from topiary.store.text_query import TextQuery
 
 WIDTH = 60  # characters on either side of a match
 _AT_ONCE = 200  # documents in memory

@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.shares import fetch_use
-from app.jobs.shares import hash_share_origin
-from engine.contract import Array
-from engine.document_map import layout
-from engine.document_map.features import MapFeatures, make_features
-from engine.document_map.layout import DocumentMap
-from engine.pool import Pool
-from store import corpora, document_maps
-from store.database import Database
-from store.document_maps import MapFacts, StoredMap
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.shares import fetch_use
+from topiary.app.jobs.shares import hash_share_origin
+from topiary.engine.contract import Array
+from topiary.engine.document_map import layout
+from topiary.engine.document_map.features import MapFeatures, make_features
+from topiary.engine.document_map.layout import DocumentMap
+from topiary.engine.pool import Pool
+from topiary.store import corpora, document_maps
+from topiary.store.database import Database
+from topiary.store.document_maps import MapFacts, StoredMap
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 DEFINITION = 1  # raised when maps are computed differently, so that stored ones are computed again
 PARENT_LAYERS = (2, 3)

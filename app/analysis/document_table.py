@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.filters import parse_condition
-from app.analysis.hierarchy import BACKGROUND, Hierarchy, parse_identity
-from app.analysis.shares import RankedDocuments
-from app.ingest.text.cleaning import strip_mail_lines
-from engine.contract import Array
-from engine.hierarchy.tree import Node
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.shares import LayerShares
+from topiary.app.analysis.filters import parse_condition
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, parse_identity
+from topiary.app.analysis.shares import RankedDocuments
+from topiary.app.ingest.text.cleaning import strip_mail_lines
+from topiary.engine.contract import Array
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.shares import LayerShares
 
 LONGEST_TITLE = 90  # characters
 _SHORTEST_SENTENCE = 20  # characters; a shorter one, such as "Hi all.", is followed by the next

@@ -13,19 +13,19 @@ from typing import Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, parse_identity
-from app.analysis.shares import LayerUse, find_shares, read_topic_shares, read_use
-from app.ingest.column_kinds import list_columns
-from engine.contract import Array, FloatArray
-from engine.hierarchy.tree import Node
-from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
-from store.columns import find_column, read_column
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.document_maps import load_map
-from store.errors import NotFound
-from store.run_rows import RunRow
-from store.shares import ShareSet
+from topiary.app.analysis.hierarchy import Hierarchy, parse_identity
+from topiary.app.analysis.shares import LayerUse, find_shares, read_topic_shares, read_use
+from topiary.app.ingest.column_kinds import list_columns
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.hierarchy.tree import Node
+from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from topiary.store.columns import find_column, read_column
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.document_maps import load_map
+from topiary.store.errors import NotFound
+from topiary.store.run_rows import RunRow
+from topiary.store.shares import ShareSet
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _RANGE = ".."
@@ -215,7 +215,7 @@ def _has_share(sources: FilterSources, node: Node, condition: Condition) -> Arra
 
 def _is_inside(positions: Array, condition: Condition) -> Array:
     """Return which documents lie inside a line on the map."""
-    from engine.document_map.areas import find_inside
+    from topiary.engine.document_map.areas import find_inside
 
     return find_inside(positions, read_line(condition))
 

@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.new_documents import Rules, WordCounts, find_rules
-from app.jobs import compile_kernels, launcher, records
-from app.jobs.plan import PLACE_SWEEPS
-from app.jobs.records import load_model
-from app.jobs.shares import infer_shares
-from engine.contract import Array, Counts, Facts, FloatArray, Kernel, Sweeps, Topics
-from engine.corpus import number_document
-from engine.hierarchy import paths
-from engine.hierarchy.shares import compute_shares, cut_shares
-from store import blocks, corpora, snapshots
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.errors import NotFound
-from store.run_rows import RunRow
-from store.shares import LayerShares
-from store.snapshots import SnapshotRow
+from topiary.app.ingest.new_documents import Rules, WordCounts, find_rules
+from topiary.app.jobs import compile_kernels, launcher, records
+from topiary.app.jobs.plan import PLACE_SWEEPS
+from topiary.app.jobs.records import load_model
+from topiary.app.jobs.shares import infer_shares
+from topiary.engine.contract import Array, Counts, Facts, FloatArray, Kernel, Sweeps, Topics
+from topiary.engine.corpus import number_document
+from topiary.engine.hierarchy import paths
+from topiary.engine.hierarchy.shares import compute_shares, cut_shares
+from topiary.store import blocks, corpora, snapshots
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.errors import NotFound
+from topiary.store.run_rows import RunRow
+from topiary.store.shares import LayerShares
+from topiary.store.snapshots import SnapshotRow
 
 
 class DocumentTopics(NamedTuple):

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.hierarchy import paths
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.hierarchy import paths
 
 ALIKE = 0.15  # two documents whose distance (total variation) is smaller are nearly the same
 

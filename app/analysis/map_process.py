@@ -13,22 +13,22 @@ from functools import partial
 
 import numpy as np
 
-from app.analysis.document_map import complete_map
-from app.analysis.inference import find_snapshot
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.shares import complete_shares, fetch_use
-from app.analysis.typical import find_typical_topics, sum_corpus_words
-from app.jobs import launcher, logs
-from app.jobs.map_work import AFTER_RUN, LEFT, MapRecord, is_making_map
-from app.jobs.progress import FAILED, Notifier
-from engine.document_map.areas import find_inside
-from engine.document_map.layout import DocumentMap
-from engine.settings import SettingError
-from store import corpora, runs
-from store.database import Database, open_existing
-from store.errors import StoreError
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.analysis.document_map import complete_map
+from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.shares import complete_shares, fetch_use
+from topiary.app.analysis.typical import find_typical_topics, sum_corpus_words
+from topiary.app.jobs import launcher, logs
+from topiary.app.jobs.map_work import AFTER_RUN, LEFT, MapRecord, is_making_map
+from topiary.app.jobs.progress import FAILED, Notifier
+from topiary.engine.document_map.areas import find_inside
+from topiary.engine.document_map.layout import DocumentMap
+from topiary.engine.settings import SettingError
+from topiary.store import corpora, runs
+from topiary.store.database import Database, open_existing
+from topiary.store.errors import StoreError
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 PLACING, DRAFTING = "Placing the documents in the topics", "Placing the topics on the map"
 ARRANGING, PREPARING = "Arranging the documents on the map", "Preparing to describe selections"

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from store import points
-from store.database import Database
+from topiary.store import points
+from topiary.store.database import Database
 
 LIKELIHOOD, TOTAL, ACTIVE, ENTROPY = "log likelihood", "sum of r", "topics in use", "entropy of shares"
 MIXED = 1.01  # R-hat below which chains count as mixed (Vehtari et al. 2021)

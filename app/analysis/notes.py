@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from engine.hierarchy.tree import Node
-from store import notes
-from store.database import Database
-from store.notes import NoteRow
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import notes
+from topiary.store.database import Database
+from topiary.store.notes import NoteRow
 
 LONGEST_NOTE, LONGEST_TAG = (notes.LONGEST[kind] for kind in notes.KINDS)  # characters
 LONGEST_AUTHOR = notes.LONGEST_AUTHOR  # characters

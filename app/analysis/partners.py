@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from itertools import combinations, zip_longest
 
-from engine.hierarchy.align import NONE, TopicPair
-from store import annotations, snapshots
-from store.database import Database
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.engine.hierarchy.align import NONE, TopicPair
+from topiary.store import annotations, snapshots
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 MOST = 6  # pairs of seeds that are compared at most
 NEAR = 1.5  # two runs are comparable if their numbers of mini-batches differ at most by this factor

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.document_table import make_title
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.word_use import measure_everywhere
-from app.ingest.new_documents import Rules, Span
-from engine.contract import FloatArray
-from engine.hierarchy.tree import Node
-from store.corpora import Document
+from topiary.app.analysis.document_table import make_title
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.word_use import measure_everywhere
+from topiary.app.ingest.new_documents import Rules, Span
+from topiary.engine.contract import FloatArray
+from topiary.engine.hierarchy.tree import Node
+from topiary.store.corpora import Document
 
 LONGEST = 320  # characters of a passage, give or take the rest of its first and its last sentence
 _SLACK = 90  # characters by which a passage may be longer to begin or end with a sentence

@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.inference import DocumentInference, find_snapshot, open_inference
-from app.analysis.predictions import ClassError, Classified, Misled, Report, find_wrong
-from app.jobs.records import load_model
-from engine import settings
-from engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray
-from engine.corpus import take_documents
-from engine.hierarchy import class_scores, paths
-from engine.hierarchy.topics import collect_arrays
-from engine.hierarchy.tree import Node
-from store import corpora, snapshots
-from store.corpora import CorpusArrays
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.analysis.inference import DocumentInference, find_snapshot, open_inference
+from topiary.app.analysis.predictions import ClassError, Classified, Misled, Report, find_wrong
+from topiary.app.jobs.records import load_model
+from topiary.engine import settings
+from topiary.engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray
+from topiary.engine.corpus import take_documents
+from topiary.engine.hierarchy import class_scores, paths
+from topiary.engine.hierarchy.topics import collect_arrays
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora, snapshots
+from topiary.store.corpora import CorpusArrays
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 BLOCK = 512  # documents predicted between two reports of progress; fills whole tables of the encoder
 PATHS = 12  # number of a document's heaviest paths among which the most misleading one is chosen

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.machine import ROOT
-from engine.contract import Array, FloatArray
-from engine.hierarchy.class_scores import ClassScores, compute_majority_error, score_predictions
-from engine.hierarchy.tree import Node
-from store import corpora, runs, snapshots
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.machine import ROOT
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.hierarchy.class_scores import ClassScores, compute_majority_error, score_predictions
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora, runs, snapshots
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 Report = Callable[[int, int], None]  # arguments: number of documents done, number of all
 

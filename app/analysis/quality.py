@@ -5,18 +5,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import find_snapshot, open_inference
-from app.jobs.plan import PLACE_SWEEPS
-from engine.contract import TEST, TRAIN, Array, Batch, Counts, IntArray
-from engine.hierarchy import completion
-from engine.quality import coherence
-from engine.quality.coherence import SAMPLED, WORDS, copy_documents
-from engine.quality.measures import LabelledDocuments, Quality, measure_quality
-from store import blocks, corpora
-from store.corpora import CorpusArrays
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.jobs.plan import PLACE_SWEEPS
+from topiary.engine.contract import TEST, TRAIN, Array, Batch, Counts, IntArray
+from topiary.engine.hierarchy import completion
+from topiary.engine.quality import coherence
+from topiary.engine.quality.coherence import SAMPLED, WORDS, copy_documents
+from topiary.engine.quality.measures import LabelledDocuments, Quality, measure_quality
+from topiary.store import blocks, corpora
+from topiary.store.corpora import CorpusArrays
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 PLACED = 1000  # number of labelled documents placed at most
 

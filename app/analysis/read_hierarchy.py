@@ -7,20 +7,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, WordBounds, select_words
-from app.analysis.notes import read_topic_notes
-from app.jobs import launcher
-from app.jobs.plan import name_step
-from engine.contract import SIGNED, Topics
-from engine.hierarchy import effects, titles, topics, tree
-from engine.hierarchy.class_scores import centre_weights
-from engine.hierarchy.tree import Node
-from engine.quality.background import mark_background
-from store import annotations, corpora, snapshots
-from store.database import Database
-from store.errors import NotFound
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.analysis.hierarchy import LEAST_RELATION, Hierarchy, WordBounds, select_words
+from topiary.app.analysis.notes import read_topic_notes
+from topiary.app.jobs import launcher
+from topiary.app.jobs.plan import name_step
+from topiary.engine.contract import SIGNED, Topics
+from topiary.engine.hierarchy import effects, titles, topics, tree
+from topiary.engine.hierarchy.class_scores import centre_weights
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.quality.background import mark_background
+from topiary.store import annotations, corpora, snapshots
+from topiary.store.database import Database
+from topiary.store.errors import NotFound
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 
 class HierarchyRun(Protocol):

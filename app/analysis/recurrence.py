@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
-from app.analysis.partners import find_nearest_snapshot, find_other_seeds, list_decisions
-from app.analysis.read_hierarchy import read_hierarchy
-from app.jobs import launcher
-from engine.contract import Topics
-from engine.hierarchy.recurrence import Recurrence, SeedTopics, count_most, measure_recurrence
-from engine.hierarchy.tree import Node
-from store import runs
-from store.database import Database
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.analysis.comparison import Comparison, compare
+from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
+from topiary.app.analysis.partners import find_nearest_snapshot, find_other_seeds, list_decisions
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.jobs import launcher
+from topiary.engine.contract import Topics
+from topiary.engine.hierarchy.recurrence import Recurrence, SeedTopics, count_most, measure_recurrence
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import runs
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 MOST_SEEDS = 20  # runs that are compared at most, the reference among them
 MOST_BYTES = 1_000_000_000  # of the hierarchies that are compared at the same time

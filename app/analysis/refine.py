@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.filters import Condition, parse_condition, read_sources, select_by_conditions
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.ingest.importing import ignore_progress
-from app.ingest.refining import RefineError, refine_corpus
-from app.ingest.source import Progress
-from engine.hierarchy.tree import Node
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.run_rows import RunRow
-from store.text_query import TextQuery
+from topiary.app.analysis.filters import Condition, parse_condition, read_sources, select_by_conditions
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.ingest.importing import ignore_progress
+from topiary.app.ingest.refining import RefineError, refine_corpus
+from topiary.app.ingest.source import Progress
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
+from topiary.store.text_query import TextQuery
 
 SHARE = 0.2  # of a document that belongs to the topic, at least
 

@@ -5,17 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.shares import LayerUse, read_topic_shares
-from app.ingest.refining import ORIGIN
-from engine.contract import Array
-from engine.hierarchy.tree import Node
-from store import corpora, runs, snapshots
-from store.blocks import TRAIN
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.shares import LayerUse, read_topic_shares
+from topiary.app.ingest.refining import ORIGIN
+from topiary.engine.contract import Array
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora, runs, snapshots
+from topiary.store.blocks import TRAIN
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 SHARES = (0.1, 0.2, 0.3, 0.5)  # least shares of a topic that are offered
 

@@ -6,10 +6,10 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from app.analysis.comparison import Agreement, Comparison, find_edge_changes, measure_agreement
-from app.analysis.hierarchy import measure_coherence
-from app.jobs.estimates import Estimate, EvaluatedRun, list_estimates
-from engine.quality.measures import Coherence
+from topiary.app.analysis.comparison import Agreement, Comparison, find_edge_changes, measure_agreement
+from topiary.app.analysis.hierarchy import measure_coherence
+from topiary.app.jobs.estimates import Estimate, EvaluatedRun, list_estimates
+from topiary.engine.quality.measures import Coherence
 
 ROUNDING_TOLERANCE = 0.005  # values are shown with two decimals, so smaller differences are not visible
 FLOOR_QUANTILE = 0.05  # the floor of a layer is this quantile of the scores of its topic pairs between seeds

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Hierarchy, UseOfTopic
-from app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, find_snapshot, open_inference
-from app.analysis.predictions import Report
-from app.analysis.read_hierarchy import find_snapshot_at
-from app.analysis.word_use import measure_everywhere
-from app.jobs.plan import PLACE_SWEEPS, name_step
-from app.jobs.shares import hash_share_origin, store_shares
-from engine.contract import Counts, FloatArray
-from engine.hierarchy.shares import SparseShares, cut_shares, measure_distances
-from engine.lens.explained import BadlyExplained, find_badly_explained, measure_log_rates
-from engine.lens.moments import DocumentShares, SampledShares
-from store import corpora, shares
-from store.arrays import Array
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.errors import DamagedArrays, NotFound
-from store.run_rows import RunRow
-from store.shares import LayerShares, ShareSet
-from store.snapshots import SnapshotRow
+from topiary.app.analysis.hierarchy import Hierarchy, UseOfTopic
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, find_snapshot, open_inference
+from topiary.app.analysis.predictions import Report
+from topiary.app.analysis.read_hierarchy import find_snapshot_at
+from topiary.app.analysis.word_use import measure_everywhere
+from topiary.app.jobs.plan import PLACE_SWEEPS, name_step
+from topiary.app.jobs.shares import hash_share_origin, store_shares
+from topiary.engine.contract import Counts, FloatArray
+from topiary.engine.hierarchy.shares import SparseShares, cut_shares, measure_distances
+from topiary.engine.lens.explained import BadlyExplained, find_badly_explained, measure_log_rates
+from topiary.engine.lens.moments import DocumentShares, SampledShares
+from topiary.store import corpora, shares
+from topiary.store.arrays import Array
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.errors import DamagedArrays, NotFound
+from topiary.store.run_rows import RunRow
+from topiary.store.shares import LayerShares, ShareSet
+from topiary.store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Hierarchy
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.engine.hierarchy.tree import Node
 
 
 def encode_png(grey: NDArray[np.uint8]) -> bytes:

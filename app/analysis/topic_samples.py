@@ -10,17 +10,17 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from app.analysis.filters import FilterSources
-from app.analysis.inference import open_inference
-from app.analysis.shares import LayerUse
-from app.jobs.records import restore_state
-from app.jobs.shares import BLOCK, infer_shares
-from engine.contract import Array, Counts, IntArray
-from engine.lens.moments import SampledShares
-from store import corpora, snapshots
-from store.database import Database
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.analysis.filters import FilterSources
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.shares import LayerUse
+from topiary.app.jobs.records import restore_state
+from topiary.app.jobs.shares import BLOCK, infer_shares
+from topiary.engine.contract import Array, Counts, IntArray
+from topiary.engine.lens.moments import SampledShares
+from topiary.store import corpora, snapshots
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 IntervalKind: TypeAlias = Literal["documents", "topics"]  # of which differences intervals are: topics has both
 MOST_SAMPLES, LEAST_SAMPLES = 8, 3

@@ -5,18 +5,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import BACKGROUND, Hierarchy
-from app.analysis.shares import LayerUse
-from engine.contract import Array, FloatArray, IntArray
-from engine.hierarchy.certainty import Interval
-from engine.hierarchy.tree import Node
-from engine.lens import groups, periods
-from engine.lens.groups import NumberBins
-from engine.lens.intervals import EffectTable, GroupShares, add_spread
-from engine.lens.moments import DocumentShares, Weighting
-from engine.lens.periods import Periods
-from store.column_rows import CATEGORY, CorpusColumn
-from store.columns import find_column
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy
+from topiary.app.analysis.shares import LayerUse
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.hierarchy.certainty import Interval
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.lens import groups, periods
+from topiary.engine.lens.groups import NumberBins
+from topiary.engine.lens.intervals import EffectTable, GroupShares, add_spread
+from topiary.engine.lens.moments import DocumentShares, Weighting
+from topiary.engine.lens.periods import Periods
+from topiary.store.column_rows import CATEGORY, CorpusColumn
+from topiary.store.columns import find_column
 
 MOST_GROUPS = 40  # categories that are shown; the others have the fewest documents
 MOST_TOPICS = 7  # lines of a picture, as many as there are colours

@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.shares import LayerUse
-from app.analysis.trends import join_shares
-from engine.contract import Array, Counts
-from engine.hierarchy.tree import Node
-from engine.lens.groups import measure_groups
-from engine.lens.intervals import EffectTable
-from engine.lens.moments import Weighting
-from engine.lens.typical import WordSums, compare_topics, compare_words, sum_words
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.shares import LayerUse
+from topiary.app.analysis.trends import join_shares
+from topiary.engine.contract import Array, Counts
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.lens.groups import measure_groups
+from topiary.engine.lens.intervals import EffectTable
+from topiary.engine.lens.moments import Weighting
+from topiary.engine.lens.typical import WordSums, compare_topics, compare_words, sum_words
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 BLOCK = 8192  # documents whose counts are in memory at a time
 

@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.trends import DocumentGroups
-from engine.contract import Array, FloatArray, IntArray
-from engine.hierarchy.certainty import LEVEL
-from engine.lens import groups, periods
-from engine.lens.intervals import GroupShares
-from engine.lens.moments import DocumentShares, Weighting
-from engine.lens.periods import Periods
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.app.analysis.trends import DocumentGroups
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.hierarchy.certainty import LEVEL
+from topiary.engine.lens import groups, periods
+from topiary.engine.lens.intervals import GroupShares
+from topiary.engine.lens.moments import DocumentShares, Weighting
+from topiary.engine.lens.periods import Periods
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 _AT_ONCE = 8192  # documents in memory
 _UNITS = 65535.0

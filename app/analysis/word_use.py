@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Hierarchy
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.engine.hierarchy.tree import Node
 
 _LEAST_PART = 0.01  # topics with a smaller part of the word's occurrences are not listed
 

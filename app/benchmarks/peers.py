@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from engine.contract import Counts, FloatArray
-from engine.pool import Pool
-from engine.topic_moves.averages import count_memory, init_mean, update_mean
+from topiary.engine.contract import Counts, FloatArray
+from topiary.engine.pool import Pool
+from topiary.engine.topic_moves.averages import count_memory, init_mean, update_mean
 
 
 class PeerTopics(NamedTuple):

@@ -18,23 +18,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from app.benchmarks.peers import PEERS
-from app.ingest.dividing import seed_validation
-from app.ingest.options import VALIDATION_SHARE
-from app.jobs import plan as plans
-from app.jobs import training as mathematics
-from app.jobs.estimates import has_settled
-from app.jobs.run_rules import SETTLING
-from app.jobs.training import Training
-from engine import models
-from engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Kernel, Topics
-from engine.corpus import Corpus
-from engine.hierarchy import effects, evaluate
-from engine.hierarchy import topics as hierarchy
-from engine.hierarchy.effects import Presentation
-from engine.hierarchy.recurrence import measure_parent_overlap, share_parents
-from engine.parts import draw_validation, hash_contents
-from engine.quality import coherence, measures
+from topiary.app.benchmarks.peers import PEERS
+from topiary.app.ingest.dividing import seed_validation
+from topiary.app.ingest.options import VALIDATION_SHARE
+from topiary.app.jobs import plan as plans
+from topiary.app.jobs import training as mathematics
+from topiary.app.jobs.estimates import has_settled
+from topiary.app.jobs.run_rules import SETTLING
+from topiary.app.jobs.training import Training
+from topiary.engine import models
+from topiary.engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Kernel, Topics
+from topiary.engine.corpus import Corpus
+from topiary.engine.hierarchy import effects, evaluate
+from topiary.engine.hierarchy import topics as hierarchy
+from topiary.engine.hierarchy.effects import Presentation
+from topiary.engine.hierarchy.recurrence import measure_parent_overlap, share_parents
+from topiary.engine.parts import draw_validation, hash_contents
+from topiary.engine.quality import coherence, measures
 
 OURS = "topiary"
 METHODS = (OURS, *PEERS)

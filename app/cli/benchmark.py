@@ -4,21 +4,21 @@ import argparse
 import json
 import math
 
-from app.benchmarks import topics as measuring
-from app.benchmarks.peers import MissingPeerError
-from app.benchmarks.topics import TableError, check_file, replace_file
-from app.cli.console import UserError, say
-from app.jobs.load_corpus import load_corpus
-from app.jobs.plan import RunOptions
-from app.jobs.progress import Progress
-from app.jobs.run_rules import propose_widths, tries_widths
-from app.jobs.width_trials import choose_trial, try_widths
-from engine import models
-from engine.contract import TRAIN, VALIDATION
-from engine.corpus import Corpus
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database, open_existing
+from topiary.app.benchmarks import topics as measuring
+from topiary.app.benchmarks.peers import MissingPeerError
+from topiary.app.benchmarks.topics import TableError, check_file, replace_file
+from topiary.app.cli.console import UserError, say
+from topiary.app.jobs.load_corpus import load_corpus
+from topiary.app.jobs.plan import RunOptions
+from topiary.app.jobs.progress import Progress
+from topiary.app.jobs.run_rules import propose_widths, tries_widths
+from topiary.app.jobs.width_trials import choose_trial, try_widths
+from topiary.engine import models
+from topiary.engine.contract import TRAIN, VALIDATION
+from topiary.engine.corpus import Corpus
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, open_existing
 
 
 def topics(arguments: argparse.Namespace) -> int:

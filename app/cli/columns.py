@@ -3,16 +3,16 @@
 import argparse
 from collections.abc import Sequence
 
-from app.cli.console import UserError, notify, print_json, print_table
-from app.jobs.progress import Progress
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database, open_existing
+from topiary.app.cli.console import UserError, notify, print_json, print_table
+from topiary.app.jobs.progress import Progress
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, open_existing
 
 
 def columns(arguments: argparse.Namespace) -> int:
     """List the columns of a corpus with their kinds, after changing the kinds of those that are named."""
-    from app.facts.columns import list_column_facts
+    from topiary.app.facts.columns import list_column_facts
 
     requested = [_split_request(text) for text in arguments.kinds]
     db = open_existing(arguments.store)
@@ -52,7 +52,7 @@ def _split_request(text: str) -> tuple[str, str]:
 
 def _change_kinds(db: Database, row: CorpusRow, requested: Sequence[tuple[str, str]]) -> None:
     """Change the kinds of columns, and say how many of their texts are no values of it."""
-    from app.ingest.column_kinds import KindError, change_kind, describe_invalid
+    from topiary.app.ingest.column_kinds import KindError, change_kind, describe_invalid
 
     for name, kind in requested:
         try:

@@ -10,14 +10,14 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.export.texts import flatten_text
-from app.ingest.options import parse_count
+from topiary.app.export.texts import flatten_text
+from topiary.app.ingest.options import parse_count
 
 if TYPE_CHECKING:
-    from app.analysis.hierarchy import Hierarchy
-    from engine.hierarchy.tree import Node
-    from store.database import Database
-    from store.run_rows import RunRow
+    from topiary.app.analysis.hierarchy import Hierarchy
+    from topiary.engine.hierarchy.tree import Node
+    from topiary.store.database import Database
+    from topiary.store.run_rows import RunRow
 
 
 class OutputClosed(Exception):  # noqa: N818 - named after the state that it reports
@@ -70,8 +70,8 @@ _UNESCAPED = re.compile(r"[\x7f-\x9f]")  # control characters that JSON may cont
 
 def find_run(db: "Database", text: str) -> "RunRow":
     """Return the run that a text names: its number, or "last" for the newest run."""
-    from store import run_rows, runs  # loads the database, which --help does not need
-    from store.errors import NotFound
+    from topiary.store import run_rows, runs  # loads the database, which --help does not need
+    from topiary.store.errors import NotFound
 
     if text == "last":
         rows = runs.list_runs(db)
@@ -95,9 +95,9 @@ def name_flags(sentence: str, names: Iterable[str]) -> str:
 @contextmanager
 def translate_errors(names: Iterable[str]) -> Iterator[None]:
     """Raise errors about files, places and options as a `UserError`, with the options in ``names`` written as flags."""
-    from app.ingest.errors import IngestError
-    from app.ingest.options import OptionError
-    from app.jobs.cluster.place import PlaceError
+    from topiary.app.ingest.errors import IngestError
+    from topiary.app.ingest.options import OptionError
+    from topiary.app.jobs.cluster.place import PlaceError
 
     try:
         yield
@@ -144,7 +144,7 @@ def notify(text: str) -> None:
 
 def name_topics(hierarchy: "Hierarchy", nodes: Iterable["Node"], where: Iterable[str] = ()) -> None:
     """Say on standard error which topics options named, also in conditions such as ``L2:17=20%..``."""
-    from app.analysis.filters import parse_condition  # loads SciPy, which --help does not need
+    from topiary.app.analysis.filters import parse_condition  # loads SciPy, which --help does not need
 
     named = (node for text in where if (node := parse_condition(text).node) is not None)
     for node in dict.fromkeys((*nodes, *named)):

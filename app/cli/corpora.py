@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from app.cli.console import UserError, notify, print_json, print_table, say, translate_errors
-from app.facts.records import list_corpus_facts
-from app.ingest.report.report import (
+from topiary.app.cli.console import UserError, notify, print_json, print_table, say, translate_errors
+from topiary.app.facts.records import list_corpus_facts
+from topiary.app.ingest.report.report import (
     Report,
     describe_addition,
     describe_parts,
@@ -18,19 +18,19 @@ from app.ingest.report.report import (
     list_summary,
     load_report,
 )
-from app.jobs import logs
-from app.jobs.progress import Progress
-from store import corpora as corpora_of
-from store import corpus_writer
-from store.corpus_rows import CorpusRow
-from store.database import Database, open_database, open_existing
+from topiary.app.jobs import logs
+from topiary.app.jobs.progress import Progress
+from topiary.store import corpora as corpora_of
+from topiary.store import corpus_writer
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, open_database, open_existing
 
 
 def inspect(arguments: argparse.Namespace) -> int:
     """Print how an import would read files, and store nothing."""
-    from app.ingest.archives import name_input, spool_input
-    from app.ingest.importing import inspect_path
-    from app.ingest.options import ImportOptions
+    from topiary.app.ingest.archives import name_input, spool_input
+    from topiary.app.ingest.importing import inspect_path
+    from topiary.app.ingest.options import ImportOptions
 
     given = list_given_options(arguments)
     with _show_reading_progress() as progress, spool_input(arguments.path, given.get("format")) as paths:
@@ -46,10 +46,10 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 def import_corpus(arguments: argparse.Namespace) -> int:
     """Make a corpus of a file or folder, of several files, or of standard input."""
-    from app.ingest.archives import name_input, spool_input
-    from app.ingest.importing import import_path
-    from app.ingest.options import ImportOptions
-    from app.jobs.cluster.reading import open_map
+    from topiary.app.ingest.archives import name_input, spool_input
+    from topiary.app.ingest.importing import import_path
+    from topiary.app.ingest.options import ImportOptions
+    from topiary.app.jobs.cluster.reading import open_map
 
     given = list_given_options(arguments)
     db = open_database(arguments.store)
@@ -71,10 +71,10 @@ def import_corpus(arguments: argparse.Namespace) -> int:
 
 def append(arguments: argparse.Namespace) -> int:
     """Append more documents to a corpus."""
-    from app.ingest.appending import append_path
-    from app.ingest.archives import name_input, spool_input
-    from app.ingest.options import ImportOptions
-    from app.jobs.cluster.reading import open_map
+    from topiary.app.ingest.appending import append_path
+    from topiary.app.ingest.archives import name_input, spool_input
+    from topiary.app.ingest.options import ImportOptions
+    from topiary.app.jobs.cluster.reading import open_map
 
     given = list_given_options(arguments)
     db = open_existing(arguments.store)
@@ -139,7 +139,7 @@ def corpora(arguments: argparse.Namespace) -> int:
 
 def list_given_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the import options that were given on the command line."""
-    from app.ingest.options import HELP
+    from topiary.app.ingest.options import HELP
 
     return {name: getattr(arguments, name) for name in HELP if hasattr(arguments, name)}
 
@@ -147,7 +147,7 @@ def list_given_options(arguments: argparse.Namespace) -> dict[str, Any]:
 @contextmanager
 def _show_reading_progress() -> Iterator[Progress]:
     """Yield a progress line for a command that reads files; refused input is reported as a mistake of the user."""
-    from app.ingest.options import HELP
+    from topiary.app.ingest.options import HELP
 
     progress = Progress()
     try:

@@ -2,17 +2,17 @@
 
 import argparse
 
-from app.analysis.filters import FilterError
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.refine import refine_run
-from app.analysis.shares import find_placed_snapshot
-from app.cli.console import UserError, find_run, make_file_error, name_topics, notify, say
-from app.export.pyldavis import PYLDAVIS, write_pyldavis
-from app.export.run_tables import build_table, read_request
-from app.export.tables import TableFileError, write_table
-from app.ingest.refining import RefineError
-from app.jobs.progress import Progress
-from store.database import open_existing
+from topiary.app.analysis.filters import FilterError
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.refine import refine_run
+from topiary.app.analysis.shares import find_placed_snapshot
+from topiary.app.cli.console import UserError, find_run, make_file_error, name_topics, notify, say
+from topiary.app.export.pyldavis import PYLDAVIS, write_pyldavis
+from topiary.app.export.run_tables import build_table, read_request
+from topiary.app.export.tables import TableFileError, write_table
+from topiary.app.ingest.refining import RefineError
+from topiary.app.jobs.progress import Progress
+from topiary.store.database import open_existing
 
 
 def export(arguments: argparse.Namespace) -> int:

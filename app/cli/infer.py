@@ -6,29 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, must_compile, open_inference
-from app.analysis.interpolation import Step, round_percent
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
-from app.cli.console import UserError, find_run, notify, print_json, say, translate_errors
-from app.export.texts import flatten_text, format_share
-from app.facts.documents import interpolate_documents
-from app.ingest.new_documents import (
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, must_compile, open_inference
+from topiary.app.analysis.interpolation import Step, round_percent
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
+from topiary.app.cli.console import UserError, find_run, notify, print_json, say, translate_errors
+from topiary.app.export.texts import flatten_text, format_share
+from topiary.app.facts.documents import interpolate_documents
+from topiary.app.ingest.new_documents import (
     NewDocument,
     WordCounts,
     describe_known_words,
     explain_unknown_words,
     read_new_documents,
 )
-from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, parse_count
-from app.jobs.plan import name_step
-from app.jobs.progress import Progress
-from engine.contract import Array
-from engine.hierarchy.tree import Node
-from store import corpora
-from store.corpora import Document
-from store.database import Database, open_existing
+from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, parse_count
+from topiary.app.jobs.plan import name_step
+from topiary.app.jobs.progress import Progress
+from topiary.engine.contract import Array
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora
+from topiary.store.corpora import Document
+from topiary.store.database import Database, open_existing
 
 N_TOPICS, N_UNKNOWN_WORDS = 5, 10  # number of topics listed per layer, and of unknown words listed per document
 

@@ -5,9 +5,9 @@ import importlib
 import sys
 from pathlib import Path
 
-from app.cli import console
-from app.cli.console import UserError, notify
-from app.cli.parser import (
+from topiary.app.cli import console
+from topiary.app.cli.console import UserError, notify
+from topiary.app.cli.parser import (
     MISTAKE,
     Parser,
     VersionAction,
@@ -22,9 +22,9 @@ from app.cli.parser import (
     read_whole,
     threads,
 )
-from app.ingest import options
-from app.jobs.uploads import LARGEST_UPLOAD
-from app.plots.request import AXES, KINDS
+from topiary.app.ingest import options
+from topiary.app.jobs.uploads import LARGEST_UPLOAD
+from topiary.app.plots.request import AXES, KINDS
 
 PORTS = 65535
 BUDGETS = (10.0, 30.0, 120.0)
@@ -52,18 +52,18 @@ def main(argv: list[str] | None = None) -> int:
 def _run_command(argv: list[str]) -> int:
     """Run the command of an argument list and return its exit status, importing only the modules it needs."""
     arguments = build_parser().parse_args(argv)
-    from app.jobs.run_rules import NewRunError
-    from engine.settings import SettingError
-    from store.errors import StoreError
+    from topiary.app.jobs.run_rules import NewRunError
+    from topiary.engine.settings import SettingError
+    from topiary.store.errors import StoreError
 
     module, _, function = arguments.function.rpartition(".")
     try:
-        return int(getattr(importlib.import_module(f"app.cli.{module}"), function)(arguments))
+        return int(getattr(importlib.import_module(f"topiary.app.cli.{module}"), function)(arguments))
     except (UserError, NewRunError, SettingError, StoreError) as error:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
     except OSError as error:
-        from app.machine import explain_full_disk
+        from topiary.app.machine import explain_full_disk
 
         if not (sentence := explain_full_disk(error)):
             raise

@@ -3,12 +3,12 @@
 import argparse
 from typing import Any
 
-from app.cli.console import UserError, find_run, notify, print_json, print_table, say
-from app.jobs import logs
-from app.machine import find_user
-from store import notes as notes_of
-from store.database import Database, open_existing
-from store.run_rows import RunRow
+from topiary.app.cli.console import UserError, find_run, notify, print_json, print_table, say
+from topiary.app.jobs import logs
+from topiary.app.machine import find_user
+from topiary.store import notes as notes_of
+from topiary.store.database import Database, open_existing
+from topiary.store.run_rows import RunRow
 
 
 def notes(arguments: argparse.Namespace) -> int:
@@ -32,7 +32,7 @@ def notes(arguments: argparse.Namespace) -> int:
 
 
 def _add_note(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
-    from app.facts.notes import add_run_note
+    from topiary.app.facts.notes import add_run_note
 
     try:
         note = add_run_note(
@@ -69,7 +69,7 @@ def _print_tags(db: Database, row: RunRow, *, as_json: bool) -> int:
 
 
 def _print_notes(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
-    from app.facts.notes import list_run_notes
+    from topiary.app.facts.notes import list_run_notes
 
     try:
         facts = list_run_notes(db, row, topic=arguments.topic, document=arguments.document)
@@ -97,11 +97,11 @@ def _format_time(note: dict[str, Any]) -> str:
 
 def carry(arguments: argparse.Namespace) -> int:
     """Copy names, notes and tags of the topics of a run to the same topics of another one."""
-    from app.analysis.carry import carry_annotations, describe_carried, summarize_carrying
-    from app.analysis.comparison import compare
-    from app.analysis.hierarchy import format_identity
-    from app.analysis.partners import list_decisions
-    from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+    from topiary.app.analysis.carry import carry_annotations, describe_carried, summarize_carrying
+    from topiary.app.analysis.comparison import compare
+    from topiary.app.analysis.hierarchy import format_identity
+    from topiary.app.analysis.partners import list_decisions
+    from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 
     db = open_existing(arguments.store)
     rows = find_run(db, arguments.run_from), find_run(db, arguments.run_to)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from app.cli.console import write_output
-from app.ingest.options import LARGEST_COUNT
-from app.machine import find_version
+from topiary.app.cli.console import write_output
+from topiary.app.ingest.options import LARGEST_COUNT
+from topiary.app.machine import find_version
 
 MISTAKE = 2  # exit status after an error that the user can correct
 NEAR = 0.7  # likeness, of 1, from which a command counts as misspelled: tran is train, and dance is not place
@@ -142,7 +142,7 @@ def read_setting_values(text: str) -> tuple[str, tuple[str, ...]]:
 
 def read_seed_list(text: str) -> tuple[int, ...]:
     """Return at most 100 seeds from a text such as ``1-5`` or ``1,3,7-9``; raise an error for any other text."""
-    from app.jobs.new_run import read_seeds  # loads the store, which --help does without
+    from topiary.app.jobs.new_run import read_seeds  # loads the store, which --help does without
 
     try:
         return read_seeds(text)

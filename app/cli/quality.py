@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.inference import find_snapshot
-from app.analysis.predictions import ClassError, Classified
-from app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.recurrence import read_recurrence, summarize_layer
-from app.cli.console import UserError, find_run, print_json, say
-from app.export.texts import drop_infinite, flatten_text, format_share
-from app.facts.documents import list_class_facts
-from app.facts.recurrence import summarize_seeds
-from app.live.predictions import fetch_predictions
-from app.views.compare.recurrence import describe_found
-from app.views.tree.opening import find_opening_threshold
-from engine.quality.measures import Quality, SampleSize
-from store.database import open_existing
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.predictions import ClassError, Classified
+from topiary.app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.recurrence import read_recurrence, summarize_layer
+from topiary.app.cli.console import UserError, find_run, print_json, say
+from topiary.app.export.texts import drop_infinite, flatten_text, format_share
+from topiary.app.facts.documents import list_class_facts
+from topiary.app.facts.recurrence import summarize_seeds
+from topiary.app.live.predictions import fetch_predictions
+from topiary.app.views.compare.recurrence import describe_found
+from topiary.app.views.tree.opening import find_opening_threshold
+from topiary.engine.quality.measures import Quality, SampleSize
+from topiary.store.database import open_existing
 
 _COUNTS = ("topics", "live")  # figures that are whole numbers
 # Titles of the figures, in the order in which they are printed.

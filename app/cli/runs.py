@@ -5,26 +5,35 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.cli.console import OutputClosed, UserError, find_run, notify, print_json, print_table, read_settings, say
-from app.ingest.options import parse_count
-from app.jobs import launcher, logs
-from app.jobs.cluster.whole import is_on_cluster
-from app.jobs.estimates import read_latest
-from app.jobs.forks import find_origin
-from app.jobs.gpu import EXTRA_MISSING, GIGABYTE, is_extra_installed, list_cards
-from app.jobs.logs import list_events, read_tail
-from app.jobs.new_run import create_group, create_run
-from app.jobs.new_run import fork_run as order_fork
-from app.jobs.plan import STEPS, name_step
-from app.jobs.progress import Progress
-from app.jobs.run_rules import describe_widths, proposes_widths
-from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
-from engine.gpu.memory import count_bytes
-from store import checkpoints, runs
-from store import corpora as corpora_of
-from store import queue as queue_of
-from store.database import Database, open_existing
-from store.run_rows import RunRow
+from topiary.app.cli.console import (
+    OutputClosed,
+    UserError,
+    find_run,
+    notify,
+    print_json,
+    print_table,
+    read_settings,
+    say,
+)
+from topiary.app.ingest.options import parse_count
+from topiary.app.jobs import launcher, logs
+from topiary.app.jobs.cluster.whole import is_on_cluster
+from topiary.app.jobs.estimates import read_latest
+from topiary.app.jobs.forks import find_origin
+from topiary.app.jobs.gpu import EXTRA_MISSING, GIGABYTE, is_extra_installed, list_cards
+from topiary.app.jobs.logs import list_events, read_tail
+from topiary.app.jobs.new_run import create_group, create_run
+from topiary.app.jobs.new_run import fork_run as order_fork
+from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.jobs.progress import Progress
+from topiary.app.jobs.run_rules import describe_widths, proposes_widths
+from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
+from topiary.engine.gpu.memory import count_bytes
+from topiary.store import checkpoints, runs
+from topiary.store import corpora as corpora_of
+from topiary.store import queue as queue_of
+from topiary.store.database import Database, open_existing
+from topiary.store.run_rows import RunRow
 
 LAYERS, WORDS, LENGTH = (128, 64, 32), 10_000, 100  # of the corpus that tells how much fits
 NO_CARDS = "no graphics processor of NVIDIA is here, or no driver; runs are trained by the processor"

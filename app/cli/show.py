@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.cli.console import (
+from topiary.app.cli.console import (
     UserError,
     find_run,
     make_file_error,
@@ -15,21 +15,21 @@ from app.cli.console import (
     say,
     say_json,
 )
-from app.export.texts import flatten_text, format_share
-from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
-from app.jobs import launcher
-from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
-from app.jobs.plan import PAPER_SCORE_NAME, STEPS, name_step
-from app.plots.request import FigureError, FigureRequest, read_width
-from app.views.run_facts import format_estimate, name_estimate
-from store import points as run_points
-from store import runs
-from store.database import Database, open_existing
-from store.run_rows import RunRow
+from topiary.app.export.texts import flatten_text, format_share
+from topiary.app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
+from topiary.app.jobs import launcher
+from topiary.app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
+from topiary.app.jobs.plan import PAPER_SCORE_NAME, STEPS, name_step
+from topiary.app.plots.request import FigureError, FigureRequest, read_width
+from topiary.app.views.run_facts import format_estimate, name_estimate
+from topiary.store import points as run_points
+from topiary.store import runs
+from topiary.store.database import Database, open_existing
+from topiary.store.run_rows import RunRow
 
 if TYPE_CHECKING:
-    from app.analysis.hierarchy import Hierarchy
-    from engine.hierarchy.tree import Direction
+    from topiary.app.analysis.hierarchy import Hierarchy
+    from topiary.engine.hierarchy.tree import Direction
 
 
 DEFAULT_CHANGED_TOPICS = 12  # number of changed topics that a comparison lists by default
@@ -108,14 +108,14 @@ def show(arguments: argparse.Namespace) -> int:
 
 def topics(arguments: argparse.Namespace) -> int:
     """Print the topics of a run, most popular first."""
-    from app.analysis.hierarchy import LIVE
-    from app.export.topics import list_row_and_column_topics
+    from topiary.app.analysis.hierarchy import LIVE
+    from topiary.app.export.topics import list_row_and_column_topics
 
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
     hierarchy = _read_hierarchy(db, run, arguments.minibatch)
     if arguments.quality:
-        from app.analysis.quality import add_npmi
+        from topiary.app.analysis.quality import add_npmi
 
         hierarchy = add_npmi(db, run, hierarchy)
     hierarchy = hierarchy.choose_words(arguments.relevance)
@@ -166,16 +166,16 @@ def _describe_twin(row: dict[str, Any]) -> str:
 
 def tree(arguments: argparse.Namespace) -> int:
     """Write the tree, or the part below (or above) some topics, to a file and print the path of the file."""
-    from app.export.trees import write_tree
-    from app.views.tree.class_overlay import find_class
-    from app.views.tree.opening import choose_threshold, list_top_topics
+    from topiary.app.export.trees import write_tree
+    from topiary.app.views.tree.class_overlay import find_class
+    from topiary.app.views.tree.opening import choose_threshold, list_top_topics
 
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
     hierarchy = _read_hierarchy(db, row, arguments.minibatch)
     if Path(arguments.output).suffix.lower() not in (".svg", ".dot"):
-        from app.analysis.recurrence import read_recurrence
+        from topiary.app.analysis.recurrence import read_recurrence
 
         hierarchy = read_recurrence(db, row, hierarchy)[1]
     hierarchy = hierarchy.choose_words(arguments.relevance)
@@ -198,9 +198,9 @@ def tree(arguments: argparse.Namespace) -> int:
 
 def report(arguments: argparse.Namespace) -> int:
     """Write the report of a run to an HTML file and print the path of the file."""
-    from app.analysis.shares import find_placed_snapshot
-    from app.export.report import write_report
-    from app.jobs.progress import Progress
+    from topiary.app.analysis.shares import find_placed_snapshot
+    from topiary.app.export.report import write_report
+    from topiary.app.jobs.progress import Progress
 
     db = open_existing(arguments.store)
     row, progress = find_run(db, arguments.run), Progress()
@@ -226,7 +226,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 def film(arguments: argparse.Namespace) -> int:
     """Write the film of a run to an HTML file and print the path of the file."""
-    from app.export.film import write_film
+    from topiary.app.export.film import write_film
 
     db = open_existing(arguments.store)
     try:
@@ -240,8 +240,8 @@ def film(arguments: argparse.Namespace) -> int:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Print how the topics of two runs differ."""
-    from app.facts.comparisons import ComparisonView, compare_runs, write_comparison
-    from app.views.tree.opening import choose_threshold
+    from topiary.app.facts.comparisons import ComparisonView, compare_runs, write_comparison
+    from topiary.app.views.tree.opening import choose_threshold
 
     picture_options = {"--layer": arguments.layer, "--topic": arguments.topics, "--class": arguments.label}
     _refuse_without_picture("compare.svg", arguments.output, picture_options)
@@ -254,7 +254,7 @@ def compare(arguments: argparse.Namespace) -> int:
         _read_hierarchy(db, rows[1], arguments.minibatch_b),
     )
     if Path(arguments.output or "").suffix.lower() != ".svg":
-        from app.analysis.quality import add_npmi
+        from topiary.app.analysis.quality import add_npmi
 
         hierarchies = add_npmi(db, rows[0], hierarchies[0]), add_npmi(db, rows[1], hierarchies[1])
     threshold = choose_threshold(arguments.threshold, *hierarchies)
@@ -281,7 +281,7 @@ def compare(arguments: argparse.Namespace) -> int:
 
 def seeds(arguments: argparse.Namespace) -> int:
     """Print what of a run comes back in runs that differ in the seed alone."""
-    from app.facts.recurrence import collect_recurrence, write_recurrence
+    from topiary.app.facts.recurrence import collect_recurrence, write_recurrence
 
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
@@ -326,7 +326,7 @@ def _format_quality(topic: dict[str, Any]) -> str:
 
 def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
     # The import is here because it loads SciPy, which the list of runs does not need.
-    from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+    from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 
     return read_hierarchy(db, row, find_snapshot_at(db, row, minibatch))
 
@@ -343,7 +343,7 @@ def _format_value(value: Any) -> str:
 
 def figure(arguments: argparse.Namespace) -> int:
     """Draw a figure, write it to a file and print the path."""
-    from app.plots.request import find_kind
+    from topiary.app.plots.request import find_kind
 
     try:
         kind = find_kind(arguments.kind)
@@ -360,9 +360,9 @@ def figure(arguments: argparse.Namespace) -> int:
 
 def _write_figure(arguments: argparse.Namespace, request: FigureRequest) -> str:
     """Draw a figure, write it to the file that the arguments name, and return the path."""
-    from app.plots.read import Source
-    from app.plots.request import plot_figure
-    from app.plots.style import check_path, save
+    from topiary.app.plots.read import Source
+    from topiary.app.plots.request import plot_figure
+    from topiary.app.plots.style import check_path, save
 
     path = check_path(arguments.output)
     db = open_existing(arguments.store)

@@ -4,14 +4,14 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from app.cli.console import UserError, find_run, notify, print_json, say, write_output
-from app.export.texts import flatten_text
-from app.jobs import process
-from app.jobs.progress import Progress
-from store.check import UNVERIFIED, CheckReport, Damage, check_store
-from store.database import open_database, open_existing
-from store.errors import DamagedStore, StoreError
-from store.upkeep import PruneRule, copy_store, find_part, find_removable, vacuum_store
+from topiary.app.cli.console import UserError, find_run, notify, print_json, say, write_output
+from topiary.app.export.texts import flatten_text
+from topiary.app.jobs import process
+from topiary.app.jobs.progress import Progress
+from topiary.store.check import UNVERIFIED, CheckReport, Damage, check_store
+from topiary.store.database import open_database, open_existing
+from topiary.store.errors import DamagedStore, StoreError
+from topiary.store.upkeep import PruneRule, copy_store, find_part, find_removable, vacuum_store
 
 LOCAL = "127.0.0.1"  # the demo can be reached from this machine only
 
@@ -28,7 +28,7 @@ def serve(arguments: argparse.Namespace) -> int:
 
 def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> int:
     """Run a server until it is stopped; errors about starting it become a `UserError`."""
-    from app.server.ports import ServeError
+    from topiary.app.server.ports import ServeError
 
     try:
         serve_app(arguments)
@@ -39,8 +39,8 @@ def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argp
 
 def _serve_demo(arguments: argparse.Namespace) -> None:
     """Prepare the demo in another process and serve the store; when the server ends, end the process."""
-    from app.jobs.demo import begin_demo
-    from app.server.ports import choose_port
+    from topiary.app.jobs.demo import begin_demo
+    from topiary.app.server.ports import choose_port
 
     choose_port(LOCAL, arguments.port)  # raises an error for a port in use before anything is started
     process.sweep_folders()
@@ -48,7 +48,7 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
     url = db.url
     db.close()
     preparation = begin_demo(url, quick=arguments.quick, hold=True)
-    from app.server.serve import serve as serve_app
+    from topiary.app.server.serve import serve as serve_app
 
     def announce(address: str) -> None:
         if preparation.stdin is not None:
@@ -72,12 +72,12 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
 
 def _serve_store(arguments: argparse.Namespace) -> None:
     """Serve the store after checking passwords and the address."""
-    from app.server.access import PasswordFiles, check_open_address
+    from topiary.app.server.access import PasswordFiles, check_open_address
 
     files = PasswordFiles(arguments.password_file, arguments.viewer_password_file, warn=notify)
     passwords = files.read()
     check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is started
-    from app.server.serve import serve as serve_app
+    from topiary.app.server.serve import serve as serve_app
 
     process.sweep_folders()
     serve_app(

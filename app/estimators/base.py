@@ -10,15 +10,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from app.estimators.inputs import find_blank_rows, refuse_texts, strip_scalar
-from app.machine import count_processors
-from engine import first_topics, models
-from engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel
-from engine.corpus import Corpus, draw_minibatch, number_document, take_documents
-from engine.hierarchy import effects, evaluate, paths, topics
-from engine.quality import coherence
-from engine.settings import SettingError, describe
-from engine.shared_settings import count_growth_steps
+from topiary.app.estimators.inputs import find_blank_rows, refuse_texts, strip_scalar
+from topiary.app.machine import count_processors
+from topiary.engine import first_topics, models
+from topiary.engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel
+from topiary.engine.corpus import Corpus, draw_minibatch, number_document, take_documents
+from topiary.engine.hierarchy import effects, evaluate, paths, topics
+from topiary.engine.quality import coherence
+from topiary.engine.settings import SettingError, describe
+from topiary.engine.shared_settings import count_growth_steps
 
 LARGEST_SEED = 2**31 - 1
 LARGEST_COUNT = 2**31 - 1

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from engine.contract import Array
+from topiary.engine.contract import Array
 
 _MOST_SEARCHED = 1000  # values of a column or a list that are searched for texts
 _LONGEST_QUOTE = 40  # characters of a value that an error quotes

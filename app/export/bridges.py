@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.partners import differ_only_in_seed
-from app.analysis.shares import LayerUse, build_matrix, order_documents
-from app.jobs.estimates import CONCENTRATIONS
-from engine.contract import Array, FloatArray, IntArray
-from store import corpora, points
-from store.database import Database
-from store.points import Series
-from store.run_rows import RunRow
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.partners import differ_only_in_seed
+from topiary.app.analysis.shares import LayerUse, build_matrix, order_documents
+from topiary.app.jobs.estimates import CONCENTRATIONS
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.store import corpora, points
+from topiary.store.database import Database
+from topiary.store.points import Series
+from topiary.store.run_rows import RunRow
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

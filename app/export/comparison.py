@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from app.analysis.comparison import (
+from topiary.app.analysis.comparison import (
     Agreement,
     Comparison,
     EdgeChange,
@@ -13,8 +13,8 @@ from app.analysis.comparison import (
     find_edge_changes,
     measure_agreement,
 )
-from app.analysis.hierarchy import Hierarchy, format_identity, measure_coherence
-from app.analysis.seeds import (
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, measure_coherence
+from topiary.app.analysis.seeds import (
     UNKNOWN_SPREAD,
     EstimatePair,
     Range,
@@ -23,9 +23,9 @@ from app.analysis.seeds import (
     is_below_range,
     measure_seed_spread,
 )
-from app.export.texts import drop_infinite, render_csv, render_json
-from engine.hierarchy.tree import Edge, Node
-from engine.quality.measures import Coherence
+from topiary.app.export.texts import drop_infinite, render_csv, render_json
+from topiary.engine.hierarchy.tree import Edge, Node
+from topiary.engine.quality.measures import Coherence
 
 _SIDES: tuple[Side, ...] = ("a", "b")
 # Columns of the CSV files: of edges, and of a topic on each side of a pair.

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.read_hierarchy import read_hierarchy
-from app.export.texts import find_format
-from app.jobs.estimates import POINT, find_estimate_name
-from app.jobs.plan import name_step
-from app.machine import find_asset
-from app.views.markup import name_run
-from app.views.palette import LIGHT, find_layer_colour
-from app.views.runs.film_track import HEIGHT, draw_curve, draw_track, place_moments
-from app.views.text import escape
-from app.views.tree.opening import RULES, choose_main_roots, list_top_topics
-from app.views.tree.picture import CAP, TreeChoice, draw_tree
-from engine.hierarchy.tree import Node
-from store import corpora, points, snapshots
-from store.database import Database
-from store.errors import DamagedSnapshot, NotFound
-from store.run_rows import RunRow
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.export.texts import find_format
+from topiary.app.jobs.estimates import POINT, find_estimate_name
+from topiary.app.jobs.plan import name_step
+from topiary.app.machine import find_asset
+from topiary.app.views.markup import name_run
+from topiary.app.views.palette import LIGHT, find_layer_colour
+from topiary.app.views.runs.film_track import HEIGHT, draw_curve, draw_track, place_moments
+from topiary.app.views.text import escape
+from topiary.app.views.tree.opening import RULES, choose_main_roots, list_top_topics
+from topiary.app.views.tree.picture import CAP, TreeChoice, draw_tree
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora, points, snapshots
+from topiary.store.database import Database
+from topiary.store.errors import DamagedSnapshot, NotFound
+from topiary.store.run_rows import RunRow
 
 LEAST_FRAMES = 2  # snapshots of a film
 _LISTED = 10  # topics in the list next to the tree

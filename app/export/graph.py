@@ -5,11 +5,11 @@ from typing import Any
 
 import networkx as nx
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.export.topics import write_note_attributes
-from app.views.text import replace_unprintable
-from app.views.tree.picture import TreeChoice, cut_tree, describe_rule, list_chosen_finer
-from engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.export.topics import write_note_attributes
+from topiary.app.views.text import replace_unprintable
+from topiary.app.views.tree.picture import TreeChoice, cut_tree, describe_rule, list_chosen_finer
+from topiary.engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
 
 
 def build_graph(

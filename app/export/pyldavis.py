@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import rel_entr, xlogy
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.shares import LayerUse, fetch_use
-from app.export.tables import TableFileError
-from app.export.texts import find_format
-from engine.contract import Array, FloatArray, IntArray
-from store.database import Database
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.shares import LayerUse, fetch_use
+from topiary.app.export.tables import TableFileError
+from topiary.app.export.texts import find_format
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 PYLDAVIS = "pyldavis"  # what `topiary export` writes
 WORDS = 30  # words of a bar chart, R

@@ -7,30 +7,30 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.notes import read_document_notes
-from app.analysis.passages import TopicPassage, choose_passages, weigh_words
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.recurrence import read_recurrence
-from app.analysis.refinements import FinerRun, describe_conditions, read_finer_runs
-from app.export.film import choose_film_tree
-from app.export.report_trends import measure_report_trends
-from app.export.texts import find_format
-from app.ingest.new_documents import Rules, find_rules
-from app.jobs.estimates import choose_headline, read_latest, summarize_estimate
-from app.jobs.plan import STEPS, name_step
-from app.machine import find_asset, find_version
-from app.views.palette import LIGHT
-from app.views.report import ReportContents, ReportRefinement, ReportTopic, draw_report
-from app.views.run_facts import name_inference, name_model
-from app.views.tree.picture import TreeChoice, draw_tree, list_below
-from engine.hierarchy.tree import Node
-from store import corpora, snapshots
-from store.corpora import Document
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.notes import read_document_notes
+from topiary.app.analysis.passages import TopicPassage, choose_passages, weigh_words
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.recurrence import read_recurrence
+from topiary.app.analysis.refinements import FinerRun, describe_conditions, read_finer_runs
+from topiary.app.export.film import choose_film_tree
+from topiary.app.export.report_trends import measure_report_trends
+from topiary.app.export.texts import find_format
+from topiary.app.ingest.new_documents import Rules, find_rules
+from topiary.app.jobs.estimates import choose_headline, read_latest, summarize_estimate
+from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.machine import find_asset, find_version
+from topiary.app.views.palette import LIGHT
+from topiary.app.views.report import ReportContents, ReportRefinement, ReportTopic, draw_report
+from topiary.app.views.run_facts import name_inference, name_model
+from topiary.app.views.tree.picture import TreeChoice, draw_tree, list_below
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora, snapshots
+from topiary.store.corpora import Document
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 QUOTES = 3  # passages of a topic
 _READ = 8  # documents of a topic among which they are sought

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from app.analysis.filters import read_sources
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.trends import (
+from topiary.app.analysis.filters import read_sources
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.trends import (
     GroupFigure,
     TimeFigure,
     describe_bands,
@@ -12,14 +12,14 @@ from app.analysis.trends import (
     measure_by_group,
     measure_over_time,
 )
-from app.views.report_trends import ReportTrends
-from engine.hierarchy.tree import Node
-from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
-from store.columns import find_column
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.errors import NotFound
-from store.run_rows import RunRow
+from topiary.app.views.report_trends import ReportTrends
+from topiary.engine.hierarchy.tree import Node
+from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from topiary.store.columns import find_column
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.errors import NotFound
+from topiary.store.run_rows import RunRow
 
 _GROUPED = (CATEGORY, NUMBER)
 

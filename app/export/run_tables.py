@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from app.analysis.concordance import list_contexts
-from app.analysis.document_table import find_layer_strongest, make_title
-from app.analysis.filters import FilterError, FilterSources, parse_condition, read_sources, select_by_conditions
-from app.analysis.hierarchy import Hierarchy, Relative, format_identity
-from app.analysis.inference import find_snapshot, open_inference
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.recurrence import read_recurrence
-from app.analysis.shares import describe_placed, find_placed_snapshot, infer_theta
-from app.analysis.topic_samples import IntervalKind, SpreadError, TopicSamples, add_samples, sample_topics
-from app.analysis.trends import (
+from topiary.app.analysis.concordance import list_contexts
+from topiary.app.analysis.document_table import find_layer_strongest, make_title
+from topiary.app.analysis.filters import FilterError, FilterSources, parse_condition, read_sources, select_by_conditions
+from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
+from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.recurrence import read_recurrence
+from topiary.app.analysis.shares import describe_placed, find_placed_snapshot, infer_theta
+from topiary.app.analysis.topic_samples import IntervalKind, SpreadError, TopicSamples, add_samples, sample_topics
+from topiary.app.analysis.trends import (
     ColumnError,
     choose_column,
     count_samples,
@@ -26,18 +26,18 @@ from app.analysis.trends import (
     measure_by_group,
     measure_shares,
 )  # fmt: skip
-from app.export.tables import ExportTable, TableFileError
-from app.export.topics import list_topics
-from engine.contract import Array
-from engine.lens import periods
-from engine.lens.moments import Weighting
-from store import corpora
-from store.column_rows import CATEGORY, DATE, LABEL, NUMBER, CorpusColumn
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.run_rows import RunRow
-from store.shares import UNITS
-from store.text_query import TextQuery
+from topiary.app.export.tables import ExportTable, TableFileError
+from topiary.app.export.topics import list_topics
+from topiary.engine.contract import Array
+from topiary.engine.lens import periods
+from topiary.engine.lens.moments import Weighting
+from topiary.store import corpora
+from topiary.store.column_rows import CATEGORY, DATE, LABEL, NUMBER, CorpusColumn
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
+from topiary.store.shares import UNITS
+from topiary.store.text_query import TextQuery
 
 _ROWS = 2000  # of one frame
 _RELATIVES = 6  # parents and children of a topic

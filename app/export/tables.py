@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_string_dtype
 
-from app.export.texts import find_format, guard_cell
+from topiary.app.export.texts import find_format, guard_cell
 
 MOST_CELLS = 5_000_000  # of an Excel file: more take minutes to write and gigabytes to open
 MOST_ROWS = 1_048_575  # of an Excel sheet, below the header

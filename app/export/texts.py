@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from app.views.text import format_percent
+from topiary.app.views.text import format_percent
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # as OWASP lists them under CSV injection
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.analysis.column_topics import list_column_layers, rank_column_topics
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
-from app.analysis.notes import Note, list_remarks, list_tags
-from app.export.texts import drop_infinite, find_format, render_csv, render_json
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.column_topics import list_column_layers, rank_column_topics
+from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
+from topiary.app.analysis.notes import Note, list_remarks, list_tags
+from topiary.app.export.texts import drop_infinite, find_format, render_csv, render_json
+from topiary.engine.hierarchy.tree import Node
 
 _COLUMNS = (
     *("topic", "layer", "rank", "share", "name", "title", "words", "light", "role", "npmi", "twin"),

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
-from app.export.texts import find_format, render_json
-from app.views.palette import LIGHT, find_layer_colour
-from app.views.text import replace_unprintable, wrap_words
-from app.views.tree.boxes import choose_font_size
-from app.views.tree.finer import list_runs
-from app.views.tree.picture import TreeChoice, cut_tree, draw_tree, list_chosen_finer, write_caption
-from engine.hierarchy.tree import Direction, Node
+from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
+from topiary.app.export.texts import find_format, render_json
+from topiary.app.views.palette import LIGHT, find_layer_colour
+from topiary.app.views.text import replace_unprintable, wrap_words
+from topiary.app.views.tree.boxes import choose_font_size
+from topiary.app.views.tree.finer import list_runs
+from topiary.app.views.tree.picture import TreeChoice, cut_tree, draw_tree, list_chosen_finer, write_caption
+from topiary.engine.hierarchy.tree import Direction, Node
 
 EVERYTHING = 1_000_000  # a limit of nodes that no tree reaches
 
@@ -106,7 +106,7 @@ def _render_gexf(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     """Return the chosen graph in Gephi's format GEXF; nodes are labelled by their identity and title."""
     import networkx as nx
 
-    from app.export.graph import build_chosen_graph
+    from topiary.app.export.graph import build_chosen_graph
 
     graph = build_chosen_graph(hierarchy, choice)
     for identity, data in graph.nodes(data=True):
@@ -119,7 +119,7 @@ def _render_graphml(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     """Return the chosen graph as GraphML with typed attributes, for yEd, Gephi, Cytoscape and igraph."""
     import networkx as nx
 
-    from app.export.graph import build_chosen_graph
+    from topiary.app.export.graph import build_chosen_graph
 
     return _join_xml(nx.generate_graphml(build_chosen_graph(hierarchy, choice), named_key_ids=True))
 
@@ -133,7 +133,7 @@ def _render_json(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     """Return the chosen graph in networkx's node-link form, which d3 and most graph libraries read."""
     import networkx as nx
 
-    from app.export.graph import build_chosen_graph
+    from topiary.app.export.graph import build_chosen_graph
 
     return render_json(nx.node_link_data(build_chosen_graph(hierarchy, choice), edges="edges"))
 

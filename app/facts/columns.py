@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from app.ingest.column_kinds import ensure_columns
-from app.ingest.source import Array, Progress
-from store import columns
-from store.column_rows import CATEGORY, DATE, LABEL, NUMBER, CorpusColumn
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.app.ingest.column_kinds import ensure_columns
+from topiary.app.ingest.source import Array, Progress
+from topiary.store import columns
+from topiary.store.column_rows import CATEGORY, DATE, LABEL, NUMBER, CorpusColumn
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 MOST_LARGEST = 3  # categories that are named
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -4,17 +4,25 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
-from app.analysis.comparison import KINDS, Comparison, Pair, compare, count_kinds, find_edge_changes, measure_agreement
-from app.analysis.hierarchy import Hierarchy, measure_coherence
-from app.analysis.partners import (
+from topiary.app.analysis.comparison import (
+    KINDS,
+    Comparison,
+    Pair,
+    compare,
+    count_kinds,
+    find_edge_changes,
+    measure_agreement,
+)
+from topiary.app.analysis.hierarchy import Hierarchy, measure_coherence
+from topiary.app.analysis.partners import (
     are_equally_trained,
     differ_only_in_seed,
     find_nearest_snapshot,
     list_decisions,
     list_seed_pairs,
 )
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.seeds import (
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.seeds import (
     UNKNOWN_SPREAD,
     EstimatePair,
     Range,
@@ -22,24 +30,24 @@ from app.analysis.seeds import (
     get_layer_value,
     measure_seed_spread,
 )
-from app.export import comparison as files
-from app.export.texts import flatten_text, format_share
-from app.jobs.estimates import read_all_latest
-from app.views.compare.summary import (
+from topiary.app.export import comparison as files
+from topiary.app.export.texts import flatten_text, format_share
+from topiary.app.jobs.estimates import read_all_latest
+from topiary.app.views.compare.summary import (
     compare_perplexities,
     describe_seeds,
     format_range,
     judge_comparison,
     write_verdict,
 )
-from app.views.compare.table import describe_likeness, format_share_change, sort_pairs
-from app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
-from app.views.tree.class_overlay import find_class
-from app.views.tree.picture import CAP
-from engine.hierarchy.tree import Node
-from store import runs
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.views.compare.table import describe_likeness, format_share_change, sort_pairs
+from topiary.app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
+from topiary.app.views.tree.class_overlay import find_class
+from topiary.app.views.tree.picture import CAP
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import runs
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 
 class ComparisonView(NamedTuple):

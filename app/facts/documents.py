@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.inference import DocumentInference
-from app.analysis.interpolation import Step, decode_line, find_telling_layer
-from app.analysis.predictions import Classified, Misled
-from store import corpora
-from store.database import Database
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.inference import DocumentInference
+from topiary.app.analysis.interpolation import Step, decode_line, find_telling_layer
+from topiary.app.analysis.predictions import Classified, Misled
+from topiary.store import corpora
+from topiary.store.database import Database
 
 
 def list_class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:

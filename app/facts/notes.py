@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.machine import find_user
-from engine.hierarchy.tree import Node
-from store import notes, snapshots
-from store.database import Database
-from store.notes import NOTE, TAG, NewNote, NoteRow
-from store.run_rows import RunRow
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.machine import find_user
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import notes, snapshots
+from topiary.store.database import Database
+from topiary.store.notes import NOTE, TAG, NewNote, NoteRow
+from topiary.store.run_rows import RunRow
 
 
 def list_run_notes(

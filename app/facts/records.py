@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from app.export.texts import drop_infinite
-from app.jobs import launcher
-from app.jobs.estimates import (
+from topiary.app.export.texts import drop_infinite
+from topiary.app.jobs import launcher
+from topiary.app.jobs.estimates import (
     LOGLIK_NAMES,
     MEAN,
     TEST_MEAN,
@@ -20,12 +20,12 @@ from app.jobs.estimates import (
     read_concentrations,
     read_latest,
 )
-from app.jobs.plan import describe_protocol, read_options
-from store import points as run_points
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.errors import DamagedRow
-from store.run_rows import RunRow
+from topiary.app.jobs.plan import describe_protocol, read_options
+from topiary.store import points as run_points
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.errors import DamagedRow
+from topiary.store.run_rows import RunRow
 
 
 def find_headlines(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:

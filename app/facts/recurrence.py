@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.mixing import ENOUGH_DRAWS, MixingFigure, measure_mixing
-from app.analysis.recurrence import (
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.mixing import ENOUGH_DRAWS, MixingFigure, measure_mixing
+from topiary.app.analysis.recurrence import (
     SeedGroup,
     list_consensus,
     list_recurrent,
@@ -12,13 +12,13 @@ from app.analysis.recurrence import (
     read_recurrence,
     summarize_layer,
 )
-from app.export.texts import drop_infinite, flatten_text, format_share
-from app.views.compare.recurrence import describe_agreement, describe_most, explain_no_seeds, explain_waiting
-from app.views.tree.opening import choose_threshold
-from engine.hierarchy.recurrence import Recurrence
-from engine.hierarchy.tree import Node
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.export.texts import drop_infinite, flatten_text, format_share
+from topiary.app.views.compare.recurrence import describe_agreement, describe_most, explain_no_seeds, explain_waiting
+from topiary.app.views.tree.opening import choose_threshold
+from topiary.engine.hierarchy.recurrence import Recurrence
+from topiary.engine.hierarchy.tree import Node
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 
 def collect_recurrence(

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from app.ingest import registry, vectorise
-from app.ingest.column_kinds import ValueWriter
-from app.ingest.dividing import draw_part
-from app.ingest.errors import IngestError
-from app.ingest.importing import (
+from topiary.app.ingest import registry, vectorise
+from topiary.app.ingest.column_kinds import ValueWriter
+from topiary.app.ingest.dividing import draw_part
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import (
     PreparedDocuments,
     check_tokens,
     drop_wordless_documents,
@@ -22,21 +22,32 @@ from app.ingest.importing import (
     read_kept_documents,
     store_values,
 )
-from app.ingest.new_documents import Rules, WordCounts, find_rules, make_recounter
-from app.ingest.options import APPENDED, ImportOptions
-from app.ingest.registry import Paths, list_paths, open_paths
-from app.ingest.report.observing import Observer
-from app.ingest.report.report import describe_parts
-from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, Source, TextDocument, TextSource
-from app.ingest.survey import batch_documents
-from app.ingest.tables.kinds import ColumnProfiles
-from app.ingest.text.passages import Division
-from engine.contract import TEST, TRAIN, VALIDATION, Counts
-from engine.parts import PartSizes, divide_share, hash_contents
-from store import corpora, corpus_writer
-from store.columns import is_typed
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.app.ingest.new_documents import Rules, WordCounts, find_rules, make_recounter
+from topiary.app.ingest.options import APPENDED, ImportOptions
+from topiary.app.ingest.registry import Paths, list_paths, open_paths
+from topiary.app.ingest.report.observing import Observer
+from topiary.app.ingest.report.report import describe_parts
+from topiary.app.ingest.source import (
+    BLOCK,
+    LEFT_OUT,
+    Array,
+    CountSource,
+    Map,
+    Progress,
+    Rows,
+    Source,
+    TextDocument,
+    TextSource,
+)
+from topiary.app.ingest.survey import batch_documents
+from topiary.app.ingest.tables.kinds import ColumnProfiles
+from topiary.app.ingest.text.passages import Division
+from topiary.engine.contract import TEST, TRAIN, VALIDATION, Counts
+from topiary.engine.parts import PartSizes, divide_share, hash_contents
+from topiary.store import corpora, corpus_writer
+from topiary.store.columns import is_typed
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 # Options of the corpus's import that also apply to appended files of its format, and one that applies to all texts.
 _INHERITED = (

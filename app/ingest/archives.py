@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
-from app.ingest import packing
-from app.ingest.errors import IngestError
-from app.ingest.readers import text_kinds
-from app.ingest.readers.documents import KINDS
-from app.ingest.readers.xml_parsing import find_root
+from topiary.app.ingest import packing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.readers import text_kinds
+from topiary.app.ingest.readers.documents import KINDS
+from topiary.app.ingest.readers.xml_parsing import find_root
 
 MOST_MEMBERS = 1_000_000
 _TARS = (".tar", ".tgz", ".tbz2", ".txz", ".tzst")

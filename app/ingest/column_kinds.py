@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 
-from app.ingest.report.report import load_report
-from app.ingest.source import Array, Progress
-from app.ingest.tables.kinds import (
+from topiary.app.ingest.report.report import load_report
+from topiary.app.ingest.source import Array, Progress
+from topiary.app.ingest.tables.kinds import (
     LONGEST_LEVEL,
     MOST_COLUMNS,
     MOST_LEVELS,
@@ -17,9 +17,9 @@ from app.ingest.tables.kinds import (
     parse_number,
     profile_texts,
 )
-from app.ingest.tables.values import is_missing
-from store import columns, corpora
-from store.column_rows import (
+from topiary.app.ingest.tables.values import is_missing
+from topiary.store import columns, corpora
+from topiary.store.column_rows import (
     CATEGORY,
     DATE,
     DOCUMENTS_PER_BLOCK,
@@ -30,8 +30,8 @@ from store.column_rows import (
     CorpusColumn,
     make_missing,
 )
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 _LONGEST_EXAMPLE = 40  # characters of a text in a note
 

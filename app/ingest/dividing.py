@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from app.ingest.options import ImportOptions
-from app.ingest.source import Array, CountSource
-from app.ingest.text.passages import Division
-from engine.contract import TEST, TRAIN, VALIDATION
-from engine.parts import PartSizes, divide_share, draw_parts, draw_validation, return_duplicates
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import Array, CountSource
+from topiary.app.ingest.text.passages import Division
+from topiary.engine.contract import TEST, TRAIN, VALIDATION
+from topiary.engine.parts import PartSizes, divide_share, draw_parts, draw_validation, return_duplicates
 
 # Combined with a corpus's seed, so that draws are independent of other uses of the seed: of held-out documents, and of
 # validation documents from the training documents of a file.

@@ -18,10 +18,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.ingest.text.cleaning import clean_text
+from topiary.app.ingest.text.cleaning import clean_text
 
 if TYPE_CHECKING:
-    from app.ingest.source import Map, Progress
+    from topiary.app.ingest.source import Map, Progress
 
 STANDARD_LIBRARY = "standard library"
 

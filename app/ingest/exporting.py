@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePath
 
-from app.ingest import files
+from topiary.app.ingest import files
 
 _CSV, _XLSX, _DOCX = "save it as .csv", "save it as .xlsx or .csv", "save it as .docx"
 _SHEET, _IN_R = f"is a spreadsheet: open it and {_XLSX}", 'in R, write.csv(data, "data.csv") saves it'

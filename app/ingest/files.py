@@ -14,12 +14,12 @@ from typing import BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 
-from app.ingest.errors import IngestError
-from app.ingest.packing import is_packed, open_unpacked, strip_packing
-from app.ingest.source import Array
-from app.ingest.text import encodings
-from app.ingest.text.encodings import WIDE, Encoding, find_marked_encoding
-from engine.contract import TEST, TRAIN, VALIDATION
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.packing import is_packed, open_unpacked, strip_packing
+from topiary.app.ingest.source import Array
+from topiary.app.ingest.text import encodings
+from topiary.app.ingest.text.encodings import WIDE, Encoding, find_marked_encoding
+from topiary.engine.contract import TEST, TRAIN, VALIDATION
 
 # Bytes of a document or line: more than any book has.  Counting words takes 25 times as much memory.
 LARGEST_TEXT = 1 << 25

@@ -8,30 +8,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ingest import registry, vectorise
-from app.ingest.column_kinds import ValueWriter
-from app.ingest.dividing import choose_parts
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers.matrices import MOST_TOKENS
-from app.ingest.registry import Paths, name_corpus, open_paths
-from app.ingest.report.observing import Observer, Tally, list_warnings
-from app.ingest.report.report import Report, Share
-from app.ingest.source import BLOCK, Array, CountSource, Map, Progress, Rows, Source, TextSource, cut_rows
-from app.ingest.tables.joining import encode_labels
-from app.ingest.text.cleaning import make_storable
-from app.ingest.text.languages import count_scripts
-from app.ingest.text.passages import Division
-from app.ingest.text.wording import Wording
-from engine.contract import TEST, TRAIN, VALIDATION, Counts
-from engine.parts import hash_contents
-from store import blocks, corpus_writer, full_text
-from store.blocks import DocumentBlock
-from store.column_rows import ColumnBlock
-from store.corpus_rows import CorpusRow
-from store.corpus_writer import CorpusWriter
-from store.database import Database
-from store.errors import StoreError
+from topiary.app.ingest import registry, vectorise
+from topiary.app.ingest.column_kinds import ValueWriter
+from topiary.app.ingest.dividing import choose_parts
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers.matrices import MOST_TOKENS
+from topiary.app.ingest.registry import Paths, name_corpus, open_paths
+from topiary.app.ingest.report.observing import Observer, Tally, list_warnings
+from topiary.app.ingest.report.report import Report, Share
+from topiary.app.ingest.source import BLOCK, Array, CountSource, Map, Progress, Rows, Source, TextSource, cut_rows
+from topiary.app.ingest.tables.joining import encode_labels
+from topiary.app.ingest.text.cleaning import make_storable
+from topiary.app.ingest.text.languages import count_scripts
+from topiary.app.ingest.text.passages import Division
+from topiary.app.ingest.text.wording import Wording
+from topiary.engine.contract import TEST, TRAIN, VALIDATION, Counts
+from topiary.engine.parts import hash_contents
+from topiary.store import blocks, corpus_writer, full_text
+from topiary.store.blocks import DocumentBlock
+from topiary.store.column_rows import ColumnBlock
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_writer import CorpusWriter
+from topiary.store.database import Database
+from topiary.store.errors import StoreError
 
 
 class PreparedDocuments(NamedTuple):

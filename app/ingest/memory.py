@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from app.ingest import docstrings
-from app.ingest.docstrings import Docstring
-from app.ingest.errors import IngestError
-from app.ingest.importing import ignore_progress, import_source
-from app.ingest.options import ImportOptions
-from app.ingest.registry import refuse_idle
-from app.ingest.source import Map, Progress, TextDocument, TextSource
-from app.ingest.text.cleaning import make_storable
-from store import corpus_writer
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.app.ingest import docstrings
+from topiary.app.ingest.docstrings import Docstring
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import ignore_progress, import_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.registry import refuse_idle
+from topiary.app.ingest.source import Map, Progress, TextDocument, TextSource
+from topiary.app.ingest.text.cleaning import make_storable
+from topiary.store import corpus_writer
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 DOCS_NAME = "python-docs"
 _SHUFFLE = 1  # seed of the order of documents

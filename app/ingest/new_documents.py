@@ -11,19 +11,19 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from app.ingest import files, packing
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions, is_file
-from app.ingest.readers import arrays, text_kinds, xml_records
-from app.ingest.readers.documents import KINDS, PICTURED, read_contents
-from app.ingest.registry import choose_reader, refuse_idle
-from app.ingest.source import Array, CountSource, Unreadable
-from app.ingest.text import wording as wordings
-from app.ingest.text.cleaning import LETTERS, NOISE, make_word_pattern, read_stop_words, simplify_letters
-from app.ingest.text.encodings import find_marked_encoding
-from app.ingest.text.languages import list_marks
-from app.ingest.text.wording import Wording
-from engine.contract import Counts
+from topiary.app.ingest import files, packing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions, is_file
+from topiary.app.ingest.readers import arrays, text_kinds, xml_records
+from topiary.app.ingest.readers.documents import KINDS, PICTURED, read_contents
+from topiary.app.ingest.registry import choose_reader, refuse_idle
+from topiary.app.ingest.source import Array, CountSource, Unreadable
+from topiary.app.ingest.text import wording as wordings
+from topiary.app.ingest.text.cleaning import LETTERS, NOISE, make_word_pattern, read_stop_words, simplify_letters
+from topiary.app.ingest.text.encodings import find_marked_encoding
+from topiary.app.ingest.text.languages import list_marks
+from topiary.app.ingest.text.wording import Wording
+from topiary.engine.contract import Counts
 
 TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})
 MARKED = 12_000  # characters at the beginning of a text in which the positions of known words are recorded

@@ -11,9 +11,9 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from app.ingest.tables.column_names import Pattern, PatternError
-from app.ingest.text import languages
-from app.ingest.text.encodings import WIDE
+from topiary.app.ingest.tables.column_names import Pattern, PatternError
+from topiary.app.ingest.text import languages
+from topiary.app.ingest.text.encodings import WIDE
 
 NONE, PARAGRAPHS, CHAPTERS = "none", "paragraphs", "chapters"
 FEWEST_WORDS = 10  # the shortest passage that a user can ask for

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import BinaryIO, cast
 
-from app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError
 
 FREE = 1 << 28  # bytes that any file may unpack to
 RATIO = 250  # a larger result may be this many times the size of the file; text packs to 1/10, sparse counts to 1/50

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from app.ingest.column_kinds import ensure_columns
-from app.ingest.importing import ignore_progress
-from app.ingest.source import Progress
-from engine.contract import Array
-from store import corpora, corpus_writer
-from store.blocks import TRAIN, DocumentBlock, StoredCounts
-from store.column_rows import TYPED
-from store.corpus_rows import CorpusRow
-from store.corpus_writer import ADDITIONS
-from store.database import Database
+from topiary.app.ingest.column_kinds import ensure_columns
+from topiary.app.ingest.importing import ignore_progress
+from topiary.app.ingest.source import Progress
+from topiary.engine.contract import Array
+from topiary.store import corpora, corpus_writer
+from topiary.store.blocks import TRAIN, DocumentBlock, StoredCounts
+from topiary.store.column_rows import TYPED
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_writer import ADDITIONS
+from topiary.store.database import Database
 
 ORIGIN = "origin"  # key of the origin in the meta of a corpus
 LEAST_DOCUMENTS = 20  # training documents

@@ -16,19 +16,19 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from app.ingest import files, packing, readers
-from app.ingest.archives import Unpacked, holds_more_than_texts, is_tar
-from app.ingest.errors import IngestError
-from app.ingest.exporting import advise_export, advise_exports
-from app.ingest.options import ImportOptions
-from app.ingest.readers import matrices
-from app.ingest.readers.described_texts import TABLES, open_texts
-from app.ingest.readers.documents import KINDS
-from app.ingest.readers.texts import read_texts
-from app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
-from app.ingest.text.cleaning import make_storable
-from app.ingest.text.garbled import repair_source
-from app.ingest.text.passages import advise_size, count_words
+from topiary.app.ingest import files, packing, readers
+from topiary.app.ingest.archives import Unpacked, holds_more_than_texts, is_tar
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.exporting import advise_export, advise_exports
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import matrices
+from topiary.app.ingest.readers.described_texts import TABLES, open_texts
+from topiary.app.ingest.readers.documents import KINDS
+from topiary.app.ingest.readers.texts import read_texts
+from topiary.app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
+from topiary.app.ingest.text.cleaning import make_storable
+from topiary.app.ingest.text.garbled import repair_source
+from topiary.app.ingest.text.passages import advise_size, count_words
 
 _NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
 _NO_CELLS = "is no table with separated cells (--format csv reads a text file as one)"

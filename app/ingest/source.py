@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.options import ImportOptions
-from app.ingest.tables.values import Columns
-from app.ingest.text import cleaning as words_of
-from engine.contract import Counts
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.tables.values import Columns
+from topiary.app.ingest.text import cleaning as words_of
+from topiary.engine.contract import Counts
 
 Array: TypeAlias = NDArray[Any]
 Progress: TypeAlias = Callable[[str, float | None], None]

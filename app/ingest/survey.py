@@ -9,14 +9,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.source import BLOCK, LEFT_OUT, Map, Progress, TextDocument, TextSource
-from app.ingest.text import languages
-from app.ingest.text.cleaning import HyphenEvidence, Rejoining, make_word_pattern, read_stop_words, strip_mail_lines
-from app.ingest.text.languages import Recognised, Sample, name_language
-from app.ingest.text.wording import Pairs, Wording
-from engine.contract import Counts
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import BLOCK, LEFT_OUT, Map, Progress, TextDocument, TextSource
+from topiary.app.ingest.text import languages
+from topiary.app.ingest.text.cleaning import (
+    HyphenEvidence,
+    Rejoining,
+    make_word_pattern,
+    read_stop_words,
+    strip_mail_lines,
+)
+from topiary.app.ingest.text.languages import Recognised, Sample, name_language
+from topiary.app.ingest.text.wording import Pairs, Wording
+from topiary.engine.contract import Counts
 
 DOCUMENTS, LETTERS = 500, 1 << 20  # the most in a batch, for a tenth of a second of work and some megabytes sent
 

@@ -10,21 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import matrices
-from app.ingest.report import observing
-from app.ingest.report.observing import Limits, Observer, Vocabulary
-from app.ingest.report.recommending import MessageSample, describe_recommendation, recommend_common
-from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, TextDocument, TextSource
-from app.ingest.survey import Bags, batch_documents, count_bags, find_wording
-from app.ingest.tables import joining
-from app.ingest.text.cleaning import read_stop_words
-from app.ingest.text.languages import name_language
-from app.ingest.text.wording import Wording
-from engine.contract import TEST, TRAIN, Counts
-from engine.parts import hash_contents
-from engine.quality.background import find_common_words
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import matrices
+from topiary.app.ingest.report import observing
+from topiary.app.ingest.report.observing import Limits, Observer, Vocabulary
+from topiary.app.ingest.report.recommending import MessageSample, describe_recommendation, recommend_common
+from topiary.app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, TextDocument, TextSource
+from topiary.app.ingest.survey import Bags, batch_documents, count_bags, find_wording
+from topiary.app.ingest.tables import joining
+from topiary.app.ingest.text.cleaning import read_stop_words
+from topiary.app.ingest.text.languages import name_language
+from topiary.app.ingest.text.wording import Wording
+from topiary.engine.contract import TEST, TRAIN, Counts
+from topiary.engine.parts import hash_contents
+from topiary.engine.quality.background import find_common_words
 
 IN_MEMORY = 1 << 25  # bytes of counts kept in memory before they are moved to the disk
 

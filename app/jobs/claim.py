@@ -10,16 +10,16 @@ from collections import deque
 from types import FrameType, TracebackType
 from typing import Any
 
-from app.jobs import logs
-from app.jobs.cluster.place import PlaceError
-from app.jobs.gpu import GpuError
-from engine.gpu.memory import DeviceError
-from engine.settings import SettingError
-from store import checkpoints, runs
-from store.database import Database
-from store.errors import LostClaim, ReplacedStore, StoreError
-from store.points import Point
-from store.run_rows import RunRow
+from topiary.app.jobs import logs
+from topiary.app.jobs.cluster.place import PlaceError
+from topiary.app.jobs.gpu import GpuError
+from topiary.engine.gpu.memory import DeviceError
+from topiary.engine.settings import SettingError
+from topiary.store import checkpoints, runs
+from topiary.store.database import Database
+from topiary.store.errors import LostClaim, ReplacedStore, StoreError
+from topiary.store.points import Point
+from topiary.store.run_rows import RunRow
 
 BEAT_SECONDS = 0.5  # between two heartbeats
 # Errors that are not bugs; their message is a sentence for users.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from filelock import FileLock, Timeout
 
-from app.jobs import process
+from topiary.app.jobs import process
 
 PARTS = ("step", "rest")  # each is compiled by a process of its own
 
@@ -57,7 +57,7 @@ class KernelRequest(NamedTuple):
 
 def list_missing(request: KernelRequest) -> list[str]:
     """Return the parts that are not compiled yet; none if compiled kernels cannot be cached."""
-    from engine.jit import find_cache_folder, is_private
+    from topiary.engine.jit import find_cache_folder, is_private
 
     folder = find_cache_folder()
     if not is_private(folder):
@@ -68,19 +68,22 @@ def list_missing(request: KernelRequest) -> list[str]:
 def start_compilers(request: KernelRequest, store: str) -> list["subprocess.Popen[bytes]"]:
     """Start a process for every missing part; the caller waits for them, or ends them."""
     text = json.dumps(request._asdict())
-    return [process.start_module("app.jobs.compile_kernels", part, text, store=store) for part in list_missing(request)]
+    return [
+        process.start_module("topiary.app.jobs.compile_kernels", part, text, store=store)
+        for part in list_missing(request)
+    ]
 
 
 def is_awaited(request: KernelRequest) -> bool:
     """Return whether another process is now compiling kernels of this model, which ours would wait for."""
-    from engine.jit import find_cache_folder
+    from topiary.engine.jit import find_cache_folder
 
     return any(_is_locked(_find_lock(find_cache_folder(), request, part)) for part in PARTS)
 
 
 def compile_part(request: KernelRequest, part: str) -> None:
     """Compile one of PARTS in this process, or wait until another process has compiled it."""
-    from engine.jit import find_cache_folder
+    from topiary.engine.jit import find_cache_folder
 
     folder = find_cache_folder()
     with FileLock(_find_lock(folder, request, part), poll_interval=0.1):
@@ -101,9 +104,9 @@ def _is_locked(lock: Path) -> bool:
 
 def compile_here(request: KernelRequest, part: str) -> None:
     """Compile one of PARTS in this process, on made-up documents."""
-    from app.jobs.training import Training, collect_facts
-    from engine import models, settings
-    from engine.jit import find_cache_folder
+    from topiary.app.jobs.training import Training, collect_facts
+    from topiary.engine import models, settings
+    from topiary.engine.jit import find_cache_folder
 
     module = models.load(request.model)
     config = settings.from_json(module.Config, request.settings)
@@ -130,8 +133,8 @@ def _make_corpus(request: KernelRequest) -> Any:
     """
     import numpy as np
 
-    from engine.contract import TEST, TRAIN, Counts
-    from engine.corpus import Corpus
+    from topiary.engine.contract import TEST, TRAIN, Counts
+    from topiary.engine.corpus import Corpus
 
     words, starts = np.arange(12, dtype=np.int32), np.arange(0, 13, 3)
     kind = np.float32 if request.real else np.int32
@@ -148,7 +151,7 @@ def _make_corpus(request: KernelRequest) -> Any:
 
 def _find_marker(folder: Path, request: KernelRequest, part: str) -> Path:
     """Return the path of the empty file that marks a part as compiled."""
-    from engine.jit import compute_engine_digest
+    from topiary.engine.jit import compute_engine_digest
 
     return folder / f"{request.digest}.{compute_engine_digest()}.{part}.ready"
 

@@ -13,16 +13,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
-from app.ingest.docstrings import open_readers
-from app.ingest.memory import DOCS_NAME, import_builtin
-from app.jobs import compile_kernels, gallery, launcher, process, progress
-from app.jobs.preparation import Preparation
-from app.jobs.progress import Notifier, Progress
-from app.jobs.run_rules import NewRunError
-from store import corpora, runs
-from store.corpus_rows import CorpusRow
-from store.database import Database, open_database
-from store.errors import StoreError
+from topiary.app.ingest.docstrings import open_readers
+from topiary.app.ingest.memory import DOCS_NAME, import_builtin
+from topiary.app.jobs import compile_kernels, gallery, launcher, process, progress
+from topiary.app.jobs.preparation import Preparation
+from topiary.app.jobs.progress import Notifier, Progress
+from topiary.app.jobs.run_rules import NewRunError
+from topiary.store import corpora, runs
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, open_database
+from topiary.store.errors import StoreError
 
 QUICK = "--quick"  # the first run only
 PAUSE = 0.5  # seconds between two messages while kernels are compiled
@@ -43,7 +43,7 @@ def begin_demo(url: str, *, quick: bool = False, hold: bool = False) -> "subproc
     """
     progress.post_notice("Preparing the demo: reading the documentation of the Python packages on this machine", 0.0)
     child = process.start_module(
-        "app.jobs.run_demo",
+        "topiary.app.jobs.run_demo",
         *([QUICK] if quick else []),
         store=url,
         stdin=subprocess.PIPE if hold else subprocess.DEVNULL,

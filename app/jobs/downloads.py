@@ -4,7 +4,7 @@ import secrets
 from pathlib import Path
 from threading import Lock
 
-from app.jobs import process
+from topiary.app.jobs import process
 
 DOWNLOADS = "download"  # files are fetched from download/TOKEN
 MOST_WAITING = 16  # files that nobody has fetched; older ones are removed

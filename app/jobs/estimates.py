@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.jobs.plan import VALIDATION, RunOptions, describe_protocol, find_part, plan_averaging
-from store import points
-from store.database import Database
-from store.run_rows import FINAL_MEASURES, RunRow
+from topiary.app.jobs.plan import VALIDATION, RunOptions, describe_protocol, find_part, plan_averaging
+from topiary.store import points
+from topiary.store.database import Database
+from topiary.store.run_rows import FINAL_MEASURES, RunRow
 
 Array: TypeAlias = NDArray[Any]
 Curve: TypeAlias = Sequence[tuple[int, float]] | Array  # an array has a row (step, value) for each point

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from app.jobs.plan import name_step, read_options
-from engine import models, settings
-from engine.gpu.memory import NAME
-from engine.settings import Setting
-from engine.shared_settings import EncoderSettings
-from store import corpora, runs, snapshots
-from store.database import Database
-from store.errors import Conflict, DamagedRow, NotFound, StoreError
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.jobs.plan import name_step, read_options
+from topiary.engine import models, settings
+from topiary.engine.gpu.memory import NAME
+from topiary.engine.settings import Setting
+from topiary.engine.shared_settings import EncoderSettings
+from topiary.store import corpora, runs, snapshots
+from topiary.store.database import Database
+from topiary.store.errors import Conflict, DamagedRow, NotFound, StoreError
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 LABEL_MODEL = "sdatm"  # the model that continues a run of another model with labels
 

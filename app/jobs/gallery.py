@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
-from app.jobs import compile_kernels, launcher
-from app.jobs.forks import LABEL_MODEL, find_origin
-from app.jobs.new_run import create_run, fork_run
-from store import runs
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.jobs import compile_kernels, launcher
+from topiary.app.jobs.forks import LABEL_MODEL, find_origin
+from topiary.app.jobs.new_run import create_run, fork_run
+from topiary.store import runs
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 RUN_NAME = "demo"  # of the first run; the names of the others begin with it
 PAUSE = 0.5  # seconds between two looks at the runs
@@ -188,7 +188,7 @@ def request_kernels(model: str, layers: tuple[int, ...] | None = None, **choices
     **choices : str
         Settings other than the defaults.
     """
-    from engine import models, settings
+    from topiary.engine import models, settings
 
     config = models.load(model).Config(**choices, **({} if layers is None else {"layers": layers}))
     return compile_kernels.KernelRequest(model, settings.to_json(config), real=False, scored=False, averaged=False)

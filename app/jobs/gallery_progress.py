@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from app.jobs.gallery import GALLERY, GIVEN_UP, GalleryRun, find_first, find_run
-from app.jobs.preparation import MOST_BEFORE_END, STAGES
-from app.jobs.progress import Notice
+from topiary.app.jobs.gallery import GALLERY, GIVEN_UP, GalleryRun, find_first, find_run
+from topiary.app.jobs.preparation import MOST_BEFORE_END, STAGES
+from topiary.app.jobs.progress import Notice
 
 PREPARATION = sum(stage.seconds for stage in STAGES)  # seconds, as in the attribute of a run of the gallery
 OVER = ("finished", *GIVEN_UP)  # states of runs for which nobody waits

@@ -9,11 +9,11 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.gpu.memory import DeviceError, choose_block, choose_lanes, count_bytes
+from topiary.engine.gpu.memory import DeviceError, choose_block, choose_lanes, count_bytes
 
 if TYPE_CHECKING:
-    from engine.contract import Facts
-    from engine.gpu.devices import Device
+    from topiary.engine.contract import Facts
+    from topiary.engine.gpu.devices import Device
 
 EXTRA_MISSING = "--on gpu needs numba-cuda, which is not installed; pip install 'topiary-explorer[gpu]'"
 NO_CARD = "--on gpu needs a graphics processor of NVIDIA and its driver, and there is none here; leave it out"
@@ -183,7 +183,7 @@ def open_device(config: Any, facts: "Facts", held: "Facts | None" = None, proces
     """
     card = check_card()
     try:
-        from engine.gpu.cuda import CudaDevice
+        from topiary.engine.gpu.cuda import CudaDevice
 
         lanes = choose_lanes(tuple(config.layers), _count_held(config, facts)[0])
         device = CudaDevice(lanes)

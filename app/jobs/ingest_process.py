@@ -18,18 +18,18 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, Generic, Self, TextIO, TypeVar
 
-from app.ingest.appending import append_path
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, inspect_path
-from app.ingest.options import ImportOptions, OptionError
-from app.ingest.registry import NO_MEMORY, list_uploaded
-from app.ingest.report.report import Report
-from app.jobs import logs, process, progress
-from app.jobs.progress import Notifier
-from app.jobs.uploads import SentFiles
-from app.machine import explain_full_disk
-from store.database import open_database
-from store.errors import StoreError
+from topiary.app.ingest.appending import append_path
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, inspect_path
+from topiary.app.ingest.options import ImportOptions, OptionError
+from topiary.app.ingest.registry import NO_MEMORY, list_uploaded
+from topiary.app.ingest.report.report import Report
+from topiary.app.jobs import logs, process, progress
+from topiary.app.jobs.progress import Notifier
+from topiary.app.jobs.uploads import SentFiles
+from topiary.app.machine import explain_full_disk
+from topiary.store.database import open_database
+from topiary.store.errors import StoreError
 
 _numbers = count(1)
 _END = "end"  # marks the last line of the process, which holds the result
@@ -142,7 +142,7 @@ class IngestProcess(Generic[Status]):
         log = logs.make_log_folder() / "imports.log"
         with logs.open_private(log) as log_file:
             self._child = process.start_module(
-                "app.jobs.ingest_process",
+                "topiary.app.jobs.ingest_process",
                 task,
                 store=store,
                 apart=True,

@@ -19,16 +19,16 @@ from typing import Any
 
 import psutil
 
-from app.jobs import gpu, logs, process
-from app.jobs.cluster import whole
-from app.jobs.cluster.place import ON_CARDS
-from app.jobs.plan import read_options
-from app.machine import count_processors
-from engine.gpu.memory import NAME
-from store import corpora, queue, runs
-from store.database import PATIENCE_SECONDS, Database
-from store.errors import Conflict, StoreError
-from store.run_rows import RunRow
+from topiary.app.jobs import gpu, logs, process
+from topiary.app.jobs.cluster import whole
+from topiary.app.jobs.cluster.place import ON_CARDS
+from topiary.app.jobs.plan import read_options
+from topiary.app.machine import count_processors
+from topiary.engine.gpu.memory import NAME
+from topiary.store import corpora, queue, runs
+from topiary.store.database import PATIENCE_SECONDS, Database
+from topiary.store.errors import Conflict, StoreError
+from topiary.store.run_rows import RunRow
 
 HERE = "here"  # the processor of this machine, as the place where a run goes on
 SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
@@ -62,7 +62,7 @@ def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
     """
     with logs.open_log(db_url, run) as log:
         child = process.start_module(
-            "app.jobs.worker", "--run", str(run), store=db_url, apart=True, stdout=log, stderr=log
+            "topiary.app.jobs.worker", "--run", str(run), store=db_url, apart=True, stdout=log, stderr=log
         )
     _children.append(child)
     return child
@@ -71,7 +71,7 @@ def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
 def start_placing(db_url: str, run: int) -> "subprocess.Popen[bytes]":
     """Start a process that places the documents appended to the corpus of a run (``topiary place``); return it."""
     child = process.start_module(
-        "app.cli.main",
+        "topiary.app.cli.main",
         "place",
         str(run),
         store=db_url,
@@ -222,8 +222,8 @@ def resume_run(db: Database, run: int, on: str = "") -> None:
 
 def _move_documents(db: Database, row: RunRow, on: str) -> dict[str, Any]:
     """Return the options of a run whose documents are swept elsewhere from now on."""
-    from app.jobs.records import load_model  # loads the compiler, which commands need not wait for
-    from app.jobs.run_rules import collect_row_facts
+    from topiary.app.jobs.records import load_model  # loads the compiler, which commands need not wait for
+    from topiary.app.jobs.run_rules import collect_row_facts
 
     options = read_options(row)
     if on not in (HERE, NAME):

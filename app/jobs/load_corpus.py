@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.contract import Array, Batch, Counts
-from engine.corpus import Corpus
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.engine.contract import Array, Batch, Counts
+from topiary.engine.corpus import Corpus
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 
 def load_corpus(db: Database, row: CorpusRow) -> Corpus:

@@ -18,10 +18,10 @@ from typing import BinaryIO
 
 from sqlalchemy.engine import make_url
 
-from app.machine import find_user
-from store import events
-from store.database import Database
-from store.events import RunEvent
+from topiary.app.machine import find_user
+from topiary.store import events
+from topiary.store.database import Database
+from topiary.store.events import RunEvent
 
 AUDIT_NAME = "audit.log"
 

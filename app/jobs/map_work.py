@@ -11,12 +11,12 @@ from typing import Any
 
 import psutil
 
-from app.jobs import logs, process
-from app.jobs.progress import Notice
-from store import runs, shares, snapshots
-from store.database import Database
-from store.errors import StoreError
-from store.run_rows import RunRow
+from topiary.app.jobs import logs, process
+from topiary.app.jobs.progress import Notice
+from topiary.store import runs, shares, snapshots
+from topiary.store.database import Database
+from topiary.store.errors import StoreError
+from topiary.store.run_rows import RunRow
 
 LEFT = 3  # exit status of the process: another one makes the map
 BEGINNING = "The map of documents is about to be made"
@@ -37,7 +37,7 @@ def start_map(db: Database, run: int) -> bool:
     bool
         Whether it was started.
     """
-    from app.jobs.shares import hash_share_origin
+    from topiary.app.jobs.shares import hash_share_origin
 
     row = runs.get_run(db, run)
     if row.state not in _ENDED or os.environ.get("TOPIARY_MAPS") == "0":
@@ -62,7 +62,7 @@ def _start_mapping(db_url: str, run: int, snapshot: int) -> "subprocess.Popen[by
     """Start the process that makes the map of documents under a snapshot of a run that has ended; return it."""
     with logs.open_log(db_url, run) as log:
         child = process.start_module(
-            "app.analysis.map_process", str(run), str(snapshot), AFTER_RUN,
+            "topiary.app.analysis.map_process", str(run), str(snapshot), AFTER_RUN,
             store=db_url, apart=True, stdout=log, stderr=log,
         )  # fmt: skip
     _children[:] = [each for each in _children if each.poll() is None] + [child]  # so that no zombie looks alive

@@ -5,11 +5,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.jobs import gpu
-from app.jobs.cluster import place
-from app.jobs.forks import ForkOrigin, find_origin
-from app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
-from app.jobs.run_rules import (
+from topiary.app.jobs import gpu
+from topiary.app.jobs.cluster import place
+from topiary.app.jobs.forks import ForkOrigin, find_origin
+from topiary.app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
+from topiary.app.jobs.run_rules import (
     RECOMMENDED,
     SETTLING,
     SWEEPS,
@@ -28,12 +28,12 @@ from app.jobs.run_rules import (
     stops_overfitting,
     tries_widths,
 )
-from engine import models, settings
-from engine.gpu import memory
-from store import corpora, runs
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.engine import models, settings
+from topiary.engine.gpu import memory
+from topiary.store import corpora, runs
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 MORE_STEPS = 300  # of a run that continues one whose curve was still falling
 CONTINUED = ", continued"  # end of its name

@@ -13,10 +13,10 @@ Only placing all documents is limited by the clock (:class:`app.jobs.shares.Live
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Self
 
-from engine.contract import Sweeps
-from engine.gpu.memory import NAME
-from engine.hierarchy.evaluate import POINT, SHORT
-from store.errors import DamagedRow
+from topiary.engine.contract import Sweeps
+from topiary.engine.gpu.memory import NAME
+from topiary.engine.hierarchy.evaluate import POINT, SHORT
+from topiary.store.errors import DamagedRow
 
 EVALUATED_TOKENS = 50_000  # of all documents in a point perplexity together
 VALIDATION, TEST = "validation", "test"  # parts of a corpus on which runs are evaluated

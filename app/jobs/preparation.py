@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from app.jobs.progress import Notifier, format_duration
+from topiary.app.jobs.progress import Notifier, format_duration
 
 MOST_BEFORE_END = 0.95  # of a stage whose share is estimated from the time that it takes
 

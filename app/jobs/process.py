@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import psutil
 
-from app.machine import ROOT
+from topiary.app.machine import build_python_path
 
 log = logging.getLogger("topiary.jobs")
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -133,7 +133,7 @@ def sweep_folders() -> list[Path]:
     abandoned = [folder for folder in candidates if _is_mine(folder) and _is_abandoned(folder)]
     for folder in abandoned:
         if (file := _find_owned_file(folder)) is not None:
-            from store.upkeep import remove_part  # slow to load, and only for a backup that was killed
+            from topiary.store.upkeep import remove_part  # slow to load, and only for a backup that was killed
 
             remove_part(file)
             log.warning("removed %s, which a program that was killed had left unfinished", file)
@@ -220,7 +220,5 @@ def build_environment(store: str) -> dict[str, str]:
     With one thread the exact result of a product does not depend on the number of processors; the kernels have
     threads of their own.
     """
-    old_path = os.environ.get("PYTHONPATH")
-    paths = [str(ROOT), *(old_path.split(os.pathsep) if old_path else [])]
-    variables = {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "TOPIARY_STORE": store}
+    variables = {"PYTHONPATH": build_python_path(), "TOPIARY_STORE": store}
     return os.environ | variables | dict.fromkeys(_ONE_THREAD, "1")

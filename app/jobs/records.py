@@ -7,16 +7,16 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 
-from engine.contract import TRAIN, Array, Counts, Event, Info, IntArray, Kernel, Topics
-from engine.corpus import Corpus
-from engine.hierarchy import certainty, effects, titles, topics
-from engine.hierarchy import topics as hierarchy
-from engine.models import RegisteredModel
-from engine.quality import background, coherence
-from engine.quality.background import measure_spread
-from store.errors import DamagedRow
-from store.events import StructureChange
-from store.points import Point
+from topiary.engine.contract import TRAIN, Array, Counts, Event, Info, IntArray, Kernel, Topics
+from topiary.engine.corpus import Corpus
+from topiary.engine.hierarchy import certainty, effects, titles, topics
+from topiary.engine.hierarchy import topics as hierarchy
+from topiary.engine.models import RegisteredModel
+from topiary.engine.quality import background, coherence
+from topiary.engine.quality.background import measure_spread
+from topiary.store.errors import DamagedRow
+from topiary.store.events import StructureChange
+from topiary.store.points import Point
 
 KEPT = "model."  # prefix of the arrays in a snapshot that only the model itself reads
 MOST = float(np.finfo(np.float32).max)  # largest finite value in snapshots, which have single precision
@@ -88,7 +88,7 @@ def load_model(run: Any) -> tuple[RegisteredModel, Any]:
     engine.settings.SettingError
         When the model no longer accepts the settings.
     """
-    from engine import models, settings
+    from topiary.engine import models, settings
 
     run.check_usable()
     try:

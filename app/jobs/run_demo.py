@@ -6,6 +6,6 @@ Processes that read documents for it import this module as well, so that it impo
 import sys
 
 if __name__ == "__main__":
-    from app.jobs import demo
+    from topiary.app.jobs import demo
 
     sys.exit(demo.prepare_stored_demo(sys.argv[1:]))

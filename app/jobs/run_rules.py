@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from app.jobs.forks import (
+from topiary.app.jobs.forks import (
     ForkOrigin,
     find_wrong_layers,
     format_default,
@@ -13,9 +13,9 @@ from app.jobs.forks import (
     learns_widths,
     learns_without_labels,
 )
-from engine import models, settings, shared_settings
-from engine.contract import Facts
-from store.corpus_rows import CorpusRow
+from topiary.engine import models, settings, shared_settings
+from topiary.engine.contract import Facts
+from topiary.store.corpus_rows import CorpusRow
 
 EPOCHS = 12  # passes over the training documents after which topics trained by mini-batches hardly change
 LEAST_STEPS, MOST_STEPS = 300, 3500  # mini-batches of a small corpus, and of a large one as in the papers

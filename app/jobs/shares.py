@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from app.jobs.claim import Claim
-from app.jobs.plan import PLACE_SWEEPS, read_options
-from app.jobs.records import restore_state
-from engine.contract import Array, Batch, Counts, FloatArray, Kernel
-from engine.hierarchy.shares import compute_shares, cut_shares
-from store import corpora, shares, snapshots
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.errors import Conflict, DamagedArrays, NotFound
-from store.run_rows import RunRow
-from store.shares import LayerShares
+from topiary.app.jobs.claim import Claim
+from topiary.app.jobs.plan import PLACE_SWEEPS, read_options
+from topiary.app.jobs.records import restore_state
+from topiary.engine.contract import Array, Batch, Counts, FloatArray, Kernel
+from topiary.engine.hierarchy.shares import compute_shares, cut_shares
+from topiary.store import corpora, shares, snapshots
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.errors import Conflict, DamagedArrays, NotFound
+from topiary.store.run_rows import RunRow
+from topiary.store.shares import LayerShares
 
 DEFINITION = 1  # raised when shares are computed differently, so that stored ones are computed again
 BLOCK = 4096  # documents whose shares are stored together, and that are placed at a time at most

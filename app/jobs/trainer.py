@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from app.jobs import logs, process
-from app.jobs.claim import SCORES, Claim, Interrupt, check_memory
-from app.jobs.cluster.workers import WorkerLostError, keep_lost
-from app.jobs.estimates import (
+from topiary.app.jobs import logs, process
+from topiary.app.jobs.claim import SCORES, Claim, Interrupt, check_memory
+from topiary.app.jobs.cluster.workers import WorkerLostError, keep_lost
+from topiary.app.jobs.estimates import (
     choose_headline,
     describe_trend,
     find_overfitting,
@@ -22,24 +22,24 @@ from app.jobs.estimates import (
     read_latest,
     summarize_estimate,
 )
-from app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, name_step, read_options
-from store import checkpoints, corpora, events, points, queue, runs, snapshots
-from store.checkpoints import Checkpoint
-from store.database import Database
-from store.errors import Conflict, DamagedArrays, StoreError
-from store.events import StructureChange
-from store.points import Point
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, name_step, read_options
+from topiary.store import checkpoints, corpora, events, points, queue, runs, snapshots
+from topiary.store.checkpoints import Checkpoint
+from topiary.store.database import Database
+from topiary.store.errors import Conflict, DamagedArrays, StoreError
+from topiary.store.events import StructureChange
+from topiary.store.points import Point
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
-    from app.jobs.cluster.spread import RunCluster
-    from app.jobs.gpu import CardUse
-    from app.jobs.shares import LivePlacement
-    from app.jobs.training import Position, Training
-    from engine.contract import Facts, Info, Kernel
-    from engine.corpus import Corpus
-    from engine.models import RegisteredModel
+    from topiary.app.jobs.cluster.spread import RunCluster
+    from topiary.app.jobs.gpu import CardUse
+    from topiary.app.jobs.shares import LivePlacement
+    from topiary.app.jobs.training import Position, Training
+    from topiary.engine.contract import Facts, Info, Kernel
+    from topiary.engine.corpus import Corpus
+    from topiary.engine.models import RegisteredModel
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
@@ -138,7 +138,7 @@ class Trainer:
 
     def _train(self, training: "Training", plan: Plan, position: "Position", meta: dict[str, Any]) -> "Position | None":
         """Train until the run is done or asked to end, and return its position; None if it gave way to others."""
-        from app.jobs.shares import LivePlacement
+        from topiary.app.jobs.shares import LivePlacement
 
         self._live = None if self.options.cluster else LivePlacement(self.claim, training.kernel)
         while not self._is_done(training, plan, position) and not self.claim.ending:
@@ -166,7 +166,7 @@ class Trainer:
 
     def _end(self, training: "Training", plan: Plan, position: "Position", meta: dict[str, Any]) -> None:
         """Save and judge the run, place all documents in its topics, and finish it."""
-        from app.jobs.shares import place_documents
+        from topiary.app.jobs.shares import place_documents
 
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
@@ -182,8 +182,8 @@ class Trainer:
 
     def _load(self) -> "Corpus":
         """Return the corpus, and compile missing kernels in other processes at the same time."""
-        from app.jobs import compile_kernels
-        from app.jobs.load_corpus import load_corpus, open_corpus
+        from topiary.app.jobs import compile_kernels
+        from topiary.app.jobs.load_corpus import load_corpus, open_corpus
 
         claim, row = self.claim, self.claim.row
         kernels = compile_kernels.KernelRequest.of(
@@ -207,8 +207,8 @@ class Trainer:
 
     def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
         """Return the training, its plan, its first or resumed position, and the facts stored with checkpoints."""
-        from app.jobs import training as mathematics
-        from app.jobs.records import index_titles, load_model
+        from topiary.app.jobs import training as mathematics
+        from topiary.app.jobs.records import index_titles, load_model
 
         claim, row, corpus_row = self.claim, self.claim.row, self.corpus_row
         claim.show("starting kernels")
@@ -249,7 +249,7 @@ class Trainer:
         """Return the kernel of the run, with documents swept by this process or by a graphics processor."""
         if not self.options.is_on_gpu:
             return module.build(config, facts, n_threads=self.options.threads)
-        from app.jobs import gpu
+        from topiary.app.jobs import gpu
 
         row = self.claim.row
         card = gpu.check_run_on_card(row.model, config, facts)
@@ -263,8 +263,8 @@ class Trainer:
 
     def _choose_widths(self, corpus: "Corpus", module: "RegisteredModel", config: Any) -> Any:
         """Try narrower layers, record the widths to use for good, and return the settings with them."""
-        from app.jobs import width_trials
-        from engine import settings
+        from topiary.app.jobs import width_trials
+        from topiary.engine import settings
 
         claim, row = self.claim, self.claim.row
         claim.show(f"trying widths of layers, {width_trials.TRIAL_SWEEPS} sweeps each")
@@ -300,11 +300,11 @@ class Trainer:
 
     def _make_training(self, corpus: "Corpus", kernel: "Kernel", state_type: type[Any]) -> "Training":
         """Return the training, in this process or spread over the workers of the run's place."""
-        from app.jobs import training as mathematics
+        from topiary.app.jobs import training as mathematics
 
         if not self.options.cluster or self.options.whole:
             return mathematics.Training(corpus, kernel, state_type, self.claim.row.seed)
-        from app.jobs.cluster.spread import RunCluster
+        from topiary.app.jobs.cluster.spread import RunCluster
 
         self.claim.show(f"waiting for the workers of {self.options.cluster}")
         self._cluster = RunCluster(self.options.cluster, self.claim)
@@ -316,7 +316,7 @@ class Trainer:
 
     def _record_structure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
         """Write the current widths, and the changes that led to them."""
-        from app.jobs.records import convert_event, describe_event
+        from topiary.app.jobs.records import convert_event, describe_event
 
         structure_events = info.events if info is not None else ()
         changes = [(event.kind, describe_event(event), convert_event(event)) for event in structure_events]
@@ -390,7 +390,7 @@ class Trainer:
 
     def _record(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> "Position":
         """Write what the plan asks for after this mini-batch; return the position with newly placed examples."""
-        from app.jobs.records import check_topics
+        from topiary.app.jobs.records import check_topics
 
         t = position.minibatch
         if plan.is_due(t) or info.events:
@@ -433,7 +433,7 @@ class Trainer:
 
     def _report(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> None:
         """Add the points of a step, the speed and the averaged score."""
-        from app.jobs.records import list_step_points
+        from topiary.app.jobs.records import list_step_points
 
         claim, t = self.claim, position.minibatch
         documents = position.documents
@@ -451,7 +451,7 @@ class Trainer:
         self, training: "Training", position: "Position", info: "Info", plan: Plan, *, last: bool
     ) -> "Position":
         """Place examples and write a snapshot; return the position with these examples, and with its titles."""
-        from app.jobs.records import index_titles, pack_snapshot
+        from topiary.app.jobs.records import index_titles, pack_snapshot
 
         claim = self.claim
         position = training.place(position, plan, every=last)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.jobs.plan import MOVE_DRAWS, PLACE_SWEEPS, PREDICTION_DRAWS, Effort, Plan, RunOptions, make_plan
-from app.jobs.records import collect_topic_facts, find_common_words, restore_state
-from engine import first_topics, streams
-from engine.contract import (
+from topiary.app.jobs.plan import MOVE_DRAWS, PLACE_SWEEPS, PREDICTION_DRAWS, Effort, Plan, RunOptions, make_plan
+from topiary.app.jobs.records import collect_topic_facts, find_common_words, restore_state
+from topiary.engine import first_topics, streams
+from topiary.engine.contract import (
     TEST,
     TRAIN,
     VALIDATION,
@@ -28,12 +28,12 @@ from engine.contract import (
     flatten,
     unflatten,
 )
-from engine.corpus import Corpus, draw_minibatch
-from engine.hierarchy import certainty, class_scores, evaluate
-from engine.hierarchy.effects import compute_popularity
-from engine.hierarchy.shares import compute_shares
-from engine.hierarchy.topics import collect_arrays
-from engine.hierarchy.topics import compute_shares as compute_topic_shares
+from topiary.engine.corpus import Corpus, draw_minibatch
+from topiary.engine.hierarchy import certainty, class_scores, evaluate
+from topiary.engine.hierarchy.effects import compute_popularity
+from topiary.engine.hierarchy.shares import compute_shares
+from topiary.engine.hierarchy.topics import collect_arrays
+from topiary.engine.hierarchy.topics import compute_shares as compute_topic_shares
 
 EXAMPLES = 20  # example documents of a topic
 BLOCK = 2000  # documents evaluated or placed at a time, to limit memory

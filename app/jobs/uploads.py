@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import NamedTuple
 
-from app.jobs import process
+from topiary.app.jobs import process
 
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
 SEVERAL = "documents"  # the folder of complete files, and the name of several files together

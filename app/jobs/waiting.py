@@ -3,13 +3,13 @@
 import time
 from collections.abc import Iterator, Mapping
 
-from app.jobs import launcher, logs
-from app.jobs.claim import OUT_OF_MEMORY
-from app.jobs.estimates import choose_headline
-from app.jobs.progress import Progress, format_duration
-from store import runs
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.jobs import launcher, logs
+from topiary.app.jobs.claim import OUT_OF_MEMORY
+from topiary.app.jobs.estimates import choose_headline
+from topiary.app.jobs.progress import Progress, format_duration
+from topiary.store import runs
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 ENDED = ("finished", "failed", "stopped", "paused", "silent")
 FILL_SECONDS = 5.0  # between two attempts to start queued runs

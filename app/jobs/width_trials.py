@@ -12,11 +12,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from app.jobs.plan import RunOptions
-from app.jobs.run_rules import halve_widths
-from app.jobs.training import Training, collect_facts, measure_effort, plan_run
-from engine.corpus import Corpus
-from engine.models import RegisteredModel
+from topiary.app.jobs.plan import RunOptions
+from topiary.app.jobs.run_rules import halve_widths
+from topiary.app.jobs.training import Training, collect_facts, measure_effort, plan_run
+from topiary.engine.corpus import Corpus
+from topiary.engine.models import RegisteredModel
 
 TRIAL_SWEEPS = 30
 LEAST_GAIN = 0.02  # by which the wider of two neighbours must lower the perplexity, relative to that of the narrower

@@ -9,19 +9,19 @@ import logging
 import os
 import sys
 
-from app.jobs import launcher, logs
-from app.jobs.claim import OUT_OF_MEMORY, SENTENCE_ERRORS, Interrupt, lacks_memory
-from app.jobs.map_work import try_start_map
-from app.jobs.trainer import train_run
-from store.database import Database, open_database
-from store.errors import Conflict, DamagedRow, LostClaim, NotFound, StoreError
+from topiary.app.jobs import launcher, logs
+from topiary.app.jobs.claim import OUT_OF_MEMORY, SENTENCE_ERRORS, Interrupt, lacks_memory
+from topiary.app.jobs.map_work import try_start_map
+from topiary.app.jobs.trainer import train_run
+from topiary.store.database import Database, open_database
+from topiary.store.errors import Conflict, DamagedRow, LostClaim, NotFound, StoreError
 
 LOST = 3  # exit status: the run belongs to another process, or the store cannot be used
 
 
 def main(argv: list[str] | None = None) -> int:
     """Train one run; return the exit status: 0, 1 for invalid settings, 3 if the run cannot be claimed or stored."""
-    parser = argparse.ArgumentParser(prog="app.jobs.worker", description="Train one run of a store.")
+    parser = argparse.ArgumentParser(prog="topiary.app.jobs.worker", description="Train one run of a store.")
     parser.add_argument("--store", help="URL or path of the store (default: TOPIARY_STORE, or your data folder)")
     parser.add_argument("--run", required=True, type=int, help="number of the run")
     arguments = parser.parse_args(argv)

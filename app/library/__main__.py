@@ -3,21 +3,12 @@
 import os
 import sys
 
-from . import ShadowedError, refuse_shadows
-
-MISTAKE = 2  # exit status of an error that the user can correct
 SERVERS = ("serve", "demo")
 
 
 def main() -> int:
-    """Run the command line, unless a file or folder hides one of our packages; return the exit status."""
-    try:
-        refuse_shadows()
-    except ShadowedError as error:
-        if sys.stderr is not None:
-            sys.stderr.write(f"topiary: {error}\n")
-        return MISTAKE
-    from app.cli.main import main as run
+    """Run the command line and return its exit status."""
+    from topiary.app.cli.main import main as run
 
     status = run()
     if sys.argv[1:2] and sys.argv[1] in SERVERS:

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 import numpy as np
 import pandas as pd
 
-from app.facts.records import list_corpus_facts
-from app.ingest.memory import explain_no_text
-from app.ingest.options import APPENDED, ImportOptions, OptionError
-from app.jobs import logs
-from engine.contract import TEST, TRAIN, VALIDATION
-from store import corpora
-from store.column_rows import CATEGORY
-from store.columns import find_column
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.errors import NotFound
+from topiary.app.facts.records import list_corpus_facts
+from topiary.app.ingest.memory import explain_no_text
+from topiary.app.ingest.options import APPENDED, ImportOptions, OptionError
+from topiary.app.jobs import logs
+from topiary.engine.contract import TEST, TRAIN, VALIDATION
+from topiary.store import corpora
+from topiary.store.column_rows import CATEGORY
+from topiary.store.columns import find_column
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.errors import NotFound
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from app.ingest.appending import Addition
-    from app.live.cache import InferenceCache
-    from app.live.predictions import PredictionCache
+    from topiary.app.ingest.appending import Addition
+    from topiary.app.live.cache import InferenceCache
+    from topiary.app.live.predictions import PredictionCache
 
 
 class OpenStore:
@@ -46,7 +46,7 @@ class OpenStore:
     @cached_property
     def places(self) -> "InferenceCache":
         """The cache of snapshots that are ready to place documents; its first use loads the compiler."""
-        from app.live.cache import InferenceCache
+        from topiary.app.live.cache import InferenceCache
 
         return InferenceCache(self.db)
 
@@ -55,8 +55,8 @@ class OpenStore:
         """The cache of predicted classes, which are also stored."""
         from functools import partial
 
-        from app.analysis.predictions import store_predictions
-        from app.live.predictions import PredictionCache
+        from topiary.app.analysis.predictions import store_predictions
+        from topiary.app.live.predictions import PredictionCache
 
         return PredictionCache(self.db, keep=partial(store_predictions, self.db))
 
@@ -158,7 +158,7 @@ class Corpus:
         with a value, and with a text that is no value of the kind), first and last (the range of dates and numbers)
         and categories (how many there are).
         """
-        from app.facts.columns import list_column_facts
+        from topiary.app.facts.columns import list_column_facts
 
         rows = [each.to_json() for each in list_column_facts(self._opened.db, self._row)]
         names = ["column", "kind", "filled", "invalid", "first", "last", "categories"]
@@ -183,7 +183,7 @@ class Corpus:
         NotFound
             When there is no such column.
         """
-        from app.ingest.column_kinds import ensure_columns, read_values
+        from topiary.app.ingest.column_kinds import ensure_columns, read_values
 
         column = find_column(ensure_columns(self._opened.db, self._row), name)
         values = read_values(self._opened.db, self._row, column)
@@ -208,7 +208,7 @@ class Corpus:
         NotFound
             When there is no such column.
         """
-        from app.ingest.column_kinds import change_kind
+        from topiary.app.ingest.column_kinds import change_kind
 
         change_kind(self._opened.db, self._row, name, kind)
 
@@ -273,9 +273,9 @@ class Corpus:
         Conflict
             When another process is appending at the same time.
         """
-        from app.ingest.appending import append_path  # loads readers of files, which other methods do not need
-        from app.ingest.importing import ignore_progress
-        from app.jobs.cluster.reading import open_map
+        from topiary.app.ingest.appending import append_path  # loads readers of files, which other methods do not need
+        from topiary.app.ingest.importing import ignore_progress
+        from topiary.app.jobs.cluster.reading import open_map
 
         unknown = next((name for name in options if name not in APPENDED), None)
         if unknown is not None:

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import holoviews as hv
 import holoviews.plotting.bokeh  # registers the options of both backends
 
-from app.plots.read import Source
-from app.plots.request import COLUMN, Axis, FigureRequest, plot_figure, read_width
-from app.plots.style import save
-from store.database import Database, open_existing
+from topiary.app.plots.read import Source
+from topiary.app.plots.request import COLUMN, Axis, FigureRequest, plot_figure, read_width
+from topiary.app.plots.style import save
+from topiary.store.database import Database, open_existing
 
 __all__ = ["comparison", "confusion", "groups", "images", "perplexity", "save", "steps", "time", "topics", "tree"]
 

@@ -11,27 +11,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from app.analysis import comparison as pairs_of
-from app.analysis.comparison import find_edge_changes
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot
-from app.analysis.partners import list_decisions
-from app.analysis.predictions import Classified
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
-from app.export.comparison import list_edges, list_pairs, summarize_comparison
-from app.facts.comparisons import ComparisonView, write_comparison, write_summary
-from app.facts.documents import list_class_facts
-from app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
-from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
-from app.jobs.progress import Progress
-from app.views.tree.opening import choose_threshold
-from engine.contract import FloatArray
-from engine.hierarchy.tree import Node
-from store import annotations, corpora
-from store.annotations import MatchDecision
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.analysis import comparison as pairs_of
+from topiary.app.analysis.comparison import find_edge_changes
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot
+from topiary.app.analysis.partners import list_decisions
+from topiary.app.analysis.predictions import Classified
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
+from topiary.app.export.comparison import list_edges, list_pairs, summarize_comparison
+from topiary.app.facts.comparisons import ComparisonView, write_comparison, write_summary
+from topiary.app.facts.documents import list_class_facts
+from topiary.app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
+from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
+from topiary.app.jobs.progress import Progress
+from topiary.app.views.tree.opening import choose_threshold
+from topiary.engine.contract import FloatArray
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import annotations, corpora
+from topiary.store.annotations import MatchDecision
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 from .corpora import OpenStore, find_index, list_texts, refuse_missing
 

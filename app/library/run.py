@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 import pandas as pd
 
-from app.analysis.hierarchy import format_identity
-from app.analysis.shares import find_placed_snapshot
-from app.facts.notes import add_run_note, list_run_notes
-from app.facts.records import list_all_facts
-from app.jobs import launcher, logs
-from app.jobs.estimates import choose_headline, read_latest
-from app.jobs.forks import format_default
-from app.jobs.plan import STEPS, name_step
-from app.jobs.progress import Progress
-from app.jobs.run_rules import NewRunError
-from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
-from app.views.run_facts import format_estimate
-from store import annotations, events, notes, runs, snapshots
-from store import points as run_points
-from store.errors import NotFound
-from store.points import Point
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.shares import find_placed_snapshot
+from topiary.app.facts.notes import add_run_note, list_run_notes
+from topiary.app.facts.records import list_all_facts
+from topiary.app.jobs import launcher, logs
+from topiary.app.jobs.estimates import choose_headline, read_latest
+from topiary.app.jobs.forks import format_default
+from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.jobs.progress import Progress
+from topiary.app.jobs.run_rules import NewRunError
+from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
+from topiary.app.views.run_facts import format_estimate
+from topiary.store import annotations, events, notes, runs, snapshots
+from topiary.store import points as run_points
+from topiary.store.errors import NotFound
+from topiary.store.points import Point
 
 from .run_bridges import RunBridges
 from .run_evidence import RunEvidence
@@ -243,7 +243,7 @@ class Run(RunBridges, RunEvidence):
         LookupError
             When there is no such topic.
         """
-        from app.analysis.refine import refine_run
+        from topiary.app.analysis.refine import refine_run
 
         from .corpora import Corpus
 
@@ -297,7 +297,7 @@ class Run(RunBridges, RunEvidence):
         store.errors.NotFound
             When there is no such column.
         """
-        from app.export.report import write_report
+        from topiary.app.export.report import write_report
 
         db, row = self._opened.db, self._row
         snapshot = find_placed_snapshot(db, row, minibatch)
@@ -343,8 +343,8 @@ class Run(RunBridges, RunEvidence):
         NewRunError
             If the model cannot start from that snapshot, or an argument has an invalid value.
         """
-        from app.jobs.forks import find_origin
-        from app.jobs.new_run import fork_run
+        from topiary.app.jobs.forks import find_origin
+        from topiary.app.jobs.new_run import fork_run
 
         row = fork_run(
             self._opened.db,
@@ -498,9 +498,9 @@ class Run(RunBridges, RunEvidence):
         StoreError
             When the runs are the same, or on different corpora.
         """
-        from app.analysis.carry import carry_annotations
-        from app.analysis.comparison import compare
-        from app.analysis.partners import list_decisions
+        from topiary.app.analysis.carry import carry_annotations
+        from topiary.app.analysis.comparison import compare
+        from topiary.app.analysis.partners import list_decisions
 
         db = self._opened.db
         comparison = compare(self.hierarchy(None), to.hierarchy(None), list_decisions(db, self.number, to.number))

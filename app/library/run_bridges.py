@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from store import runs
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.store import runs
 
 from .run_topics import RunTopics
 
 if TYPE_CHECKING:
-    from app.analysis.hierarchy import Hierarchy
-    from app.analysis.shares import LayerUse
-    from app.export.bridges import GensimTopics
+    from topiary.app.analysis.hierarchy import Hierarchy
+    from topiary.app.analysis.shares import LayerUse
+    from topiary.app.export.bridges import GensimTopics
 
 
 class RunBridges(RunTopics):
@@ -35,7 +35,7 @@ class RunBridges(RunTopics):
         LookupError
             When there is no such layer.
         """
-        from app.export.pyldavis import collect_pyldavis
+        from topiary.app.export.pyldavis import collect_pyldavis
 
         try:
             from pyLDAvis import PreparedData
@@ -61,7 +61,7 @@ class RunBridges(RunTopics):
         LookupError
             When there is no such layer.
         """
-        from app.export.bridges import GensimTopics
+        from topiary.app.export.bridges import GensimTopics
 
         hierarchy, use = self._read_layer(layer, minibatch)
         return GensimTopics(hierarchy, layer, use)
@@ -89,7 +89,7 @@ class RunBridges(RunTopics):
         ValueError
             When a run differs in more than the seed, or nothing has been measured yet.
         """
-        from app.export.bridges import read_traces
+        from topiary.app.export.bridges import read_traces
 
         try:
             from arviz_base import dict_to_dataset
@@ -126,14 +126,14 @@ class RunBridges(RunTopics):
         LookupError
             When there is no such layer.
         """
-        from app.export.bridges import list_document_info
+        from topiary.app.export.bridges import list_document_info
 
         hierarchy, use = self._read_layer(layer, minibatch)
         return list_document_info(self._opened.db, self._row.corpus, hierarchy, layer, use)
 
     def _read_layer(self, layer: int, minibatch: int | None) -> tuple["Hierarchy", "LayerUse"]:
         """Return the hierarchy of a snapshot and the shares of the topics of a layer in all documents."""
-        from app.analysis.shares import fetch_use
+        from topiary.app.analysis.shares import fetch_use
 
         row = self._row
         snapshot = find_snapshot_at(self._opened.db, row, minibatch)

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from app.analysis.document_table import make_title
-from app.analysis.filters import parse_condition, read_sources, select_by_conditions
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.word_use import find_word, find_word_uses
-from engine.lens.moments import Weighting
-from store import columns, corpora
-from store.column_rows import DATE
+from topiary.app.analysis.document_table import make_title
+from topiary.app.analysis.filters import parse_condition, read_sources, select_by_conditions
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.word_use import find_word, find_word_uses
+from topiary.engine.lens.moments import Weighting
+from topiary.store import columns, corpora
+from topiary.store.column_rows import DATE
 
 from .run_topics import RunTopics
 
@@ -87,8 +87,8 @@ class RunEvidence(RunTopics):
         ValueError
             When a condition means nothing, or there are too many periods.
         """
-        from app.analysis.trends import group_documents
-        from app.analysis.word_trends import measure_word_by_group, measure_word_over_time, read_occurrences
+        from topiary.app.analysis.trends import group_documents
+        from topiary.app.analysis.word_trends import measure_word_by_group, measure_word_over_time, read_occurrences
 
         db, hierarchy = self._opened.db, self._read_placed()
         corpus = corpora.get_run_corpus(db, self._row)
@@ -134,7 +134,7 @@ class RunEvidence(RunTopics):
         LookupError
             When there is no such document or layer.
         """
-        from app.analysis.shares import find_nearest
+        from topiary.app.analysis.shares import find_nearest
 
         use, _ = self._read_use(layer, minibatch)
         if not 0 <= document < len(use.tokens):
@@ -158,7 +158,7 @@ class RunEvidence(RunTopics):
         ValueError
             When the corpus has real values.
         """
-        from app.analysis.shares import explain_documents
+        from topiary.app.analysis.shares import explain_documents
 
         use, hierarchy = self._read_use(1, minibatch)
         corpus = corpora.get_run_corpus(self._opened.db, self._row)
@@ -169,8 +169,8 @@ class RunEvidence(RunTopics):
 
     def _read_use(self, layer: int, minibatch: int | None) -> tuple[Any, Hierarchy]:
         """Return the shares of the topics of a layer in all documents, and the hierarchy of their snapshot."""
-        from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-        from app.analysis.shares import fetch_use
+        from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+        from topiary.app.analysis.shares import fetch_use
 
         snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
         hierarchy = read_hierarchy(self._opened.db, self._row, snapshot)

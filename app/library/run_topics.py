@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 import pandas as pd
 
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.export.topics import list_column_topics, list_topics
-from app.views.tree.opening import choose_threshold, list_top_topics
-from engine.hierarchy.tree import Direction, Node
-from store import runs
-from store.run_rows import RunRow
+from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.export.topics import list_column_topics, list_topics
+from topiary.app.views.tree.opening import choose_threshold, list_top_topics
+from topiary.engine.hierarchy.tree import Direction, Node
+from topiary.store import runs
+from topiary.store.run_rows import RunRow
 
 from .corpora import OpenStore
 
@@ -136,7 +136,7 @@ class RunTopics:
         NotFound
             When there is no snapshot yet.
         """
-        from app.analysis.quality import list_figures, read_quality
+        from topiary.app.analysis.quality import list_figures, read_quality
 
         layers = read_quality(self._opened.db, self._row, self.hierarchy(minibatch), labels=labels)
         rows = [
@@ -232,7 +232,7 @@ class RunTopics:
         NotFound
             When there is no snapshot yet.
         """
-        from app.facts.recurrence import collect_recurrence
+        from topiary.app.facts.recurrence import collect_recurrence
 
         facts = collect_recurrence(self._opened.db, self._row, self.hierarchy(minibatch), threshold, layer)
         rows = [
@@ -303,7 +303,7 @@ class RunTopics:
         LookupError
             When there is no such topic.
         """
-        from app.export.graph import build_graph
+        from topiary.app.export.graph import build_graph
 
         hierarchy = self.hierarchy(minibatch)
         limit, nodes = choose_threshold(threshold, hierarchy), find_roots(hierarchy, roots, layer, light=light)
@@ -363,7 +363,7 @@ class RunTopics:
         LookupError
             When there is no such layer.
         """
-        from app.analysis.shares import build_matrix, fetch_use
+        from topiary.app.analysis.shares import build_matrix, fetch_use
 
         snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
         hierarchy = read_hierarchy(self._opened.db, self._row, snapshot)
@@ -391,7 +391,7 @@ class RunTopics:
         LookupError
             When there is no such layer.
         """
-        from app.analysis.shares import infer_theta
+        from topiary.app.analysis.shares import infer_theta
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
         hierarchy = read_hierarchy(self._opened.db, self._row, inference.snapshot)
@@ -429,7 +429,7 @@ class RunTopics:
         pandas.DataFrame
             A row for each point: layer, weight (0 at ``one``, 1 at ``other``), words, and the new ones among them.
         """
-        from app.facts.documents import interpolate_documents
+        from topiary.app.facts.documents import interpolate_documents
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
         mixed_layer, points = interpolate_documents(
@@ -525,8 +525,8 @@ class RunTopics:
         OSError
             When the file cannot be written.
         """
-        from app.export import topics, trees
-        from app.views.tree.class_overlay import find_class
+        from topiary.app.export import topics, trees
+        from topiary.app.views.tree.class_overlay import find_class
 
         path = Path(file)
         hierarchy = self.hierarchy(minibatch, seeds=path.suffix.lower() not in (".svg", ".dot"))
@@ -573,7 +573,7 @@ class RunTopics:
         LookupError
             When there is no such layer.
         """
-        from app.export.run_tables import build_table, read_request
+        from topiary.app.export.run_tables import build_table, read_request
 
         request = read_request(self._opened.db, self._row, kind, minibatch=minibatch, **options)
         return build_table(kind, request).join()
@@ -598,18 +598,18 @@ class RunTopics:
         row = self._row
         hierarchy = read_hierarchy(self._opened.db, row, find_snapshot_at(self._opened.db, row, minibatch))
         if seeds:
-            from app.analysis.recurrence import read_recurrence
+            from topiary.app.analysis.recurrence import read_recurrence
 
             hierarchy = read_recurrence(self._opened.db, row, hierarchy)[1]
         if not npmi:
             return hierarchy
-        from app.analysis.quality import add_npmi
+        from topiary.app.analysis.quality import add_npmi
 
         return add_npmi(self._opened.db, row, hierarchy)
 
     def _read_placed(self, minibatch: int | None = None) -> Hierarchy:
         """Return the hierarchy at or before a mini-batch, by default the newest one with shares of documents."""
-        from app.analysis.shares import find_placed_snapshot
+        from topiary.app.analysis.shares import find_placed_snapshot
 
         db, row = self._opened.db, self._row
         return read_hierarchy(db, row, find_placed_snapshot(db, row, minibatch))

@@ -9,18 +9,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, cast
 
-from app.facts.records import find_headlines, list_run_facts
-from app.ingest.importing import ignore_progress, import_path
-from app.ingest.memory import import_texts
-from app.ingest.options import ImportOptions, OptionError
-from app.jobs import launcher, logs
-from app.jobs.cluster.reading import open_map
-from app.jobs.new_run import create_group, create_run
-from app.jobs.progress import Progress
-from store import runs
-from store.database import Database, open_database
-from store.errors import NotFound
-from store.run_rows import RunRow
+from topiary.app.facts.records import find_headlines, list_run_facts
+from topiary.app.ingest.importing import ignore_progress, import_path
+from topiary.app.ingest.memory import import_texts
+from topiary.app.ingest.options import ImportOptions, OptionError
+from topiary.app.jobs import launcher, logs
+from topiary.app.jobs.cluster.reading import open_map
+from topiary.app.jobs.new_run import create_group, create_run
+from topiary.app.jobs.progress import Progress
+from topiary.store import runs
+from topiary.store.database import Database, open_database
+from topiary.store.errors import NotFound
+from topiary.store.run_rows import RunRow
 
 from .corpora import (
     Corpora,

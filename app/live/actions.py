@@ -16,35 +16,35 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis.carry import CarriedTopic, carry_annotations
-from app.analysis.comparison import Comparison
-from app.analysis.predictions import ClassError, Classified, store_predictions
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.refine import SHARE, refine_run
-from app.ingest.column_kinds import change_kind
-from app.ingest.options import ImportOptions, OptionError
-from app.jobs import launcher, logs, new_run, progress
-from app.jobs.downloads import Downloads
-from app.jobs.forks import retry_run
-from app.jobs.ingest_process import RunningImport
-from app.jobs.logs import read_tail
-from app.jobs.new_run import create_group
-from app.jobs.progress import ImportNotice, Notice
-from app.jobs.run_rules import RunRequest
-from app.jobs.uploads import Uploads
-from app.live.column_typing import ColumnTyping
-from app.live.feed import LEAVING, Feed
-from app.live.map_jobs import MapJobs
-from app.live.visitor import NotAllowed, Visitor
-from engine.hierarchy.tree import Node
-from store import annotations, corpora, events, full_text, notes, queue, runs
-from store.column_rows import CorpusColumn
-from store.corpus_rows import CorpusRow
-from store.database import Database, open_database, open_existing
-from store.errors import StoreError
-from store.notes import NewNote, NoteRow
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.analysis.carry import CarriedTopic, carry_annotations
+from topiary.app.analysis.comparison import Comparison
+from topiary.app.analysis.predictions import ClassError, Classified, store_predictions
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.refine import SHARE, refine_run
+from topiary.app.ingest.column_kinds import change_kind
+from topiary.app.ingest.options import ImportOptions, OptionError
+from topiary.app.jobs import launcher, logs, new_run, progress
+from topiary.app.jobs.downloads import Downloads
+from topiary.app.jobs.forks import retry_run
+from topiary.app.jobs.ingest_process import RunningImport
+from topiary.app.jobs.logs import read_tail
+from topiary.app.jobs.new_run import create_group
+from topiary.app.jobs.progress import ImportNotice, Notice
+from topiary.app.jobs.run_rules import RunRequest
+from topiary.app.jobs.uploads import Uploads
+from topiary.app.live.column_typing import ColumnTyping
+from topiary.app.live.feed import LEAVING, Feed
+from topiary.app.live.map_jobs import MapJobs
+from topiary.app.live.visitor import NotAllowed, Visitor
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import annotations, corpora, events, full_text, notes, queue, runs
+from topiary.store.column_rows import CorpusColumn
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, open_database, open_existing
+from topiary.store.errors import StoreError
+from topiary.store.notes import NewNote, NoteRow
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 INDEX_PAUSE = 30.0  # seconds between two checks for corpora without an index
 
@@ -223,7 +223,7 @@ class Actions:
 
     def demo(self) -> None:
         """Start preparing the demo unless that is under way; the feed's notice shows the progress."""
-        from app.jobs.demo import begin_demo
+        from topiary.app.jobs.demo import begin_demo
 
         url = self._writing().url
         shared = self._shared

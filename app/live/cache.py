@@ -8,10 +8,10 @@ from sys import getsizeof
 from threading import Lock
 from typing import Generic, TypeAlias, TypeVar
 
-from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
-from app.analysis.shares import (
+from topiary.app.analysis.comparison import Comparison, compare
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
+from topiary.app.analysis.shares import (
     LayerUse,
     RankedDocuments,
     explain_documents,
@@ -20,15 +20,15 @@ from app.analysis.shares import (
     order_documents,
     read_use,
 )  # fmt: skip
-from engine.hierarchy.align import Alignment, TopicPair
-from engine.lens.explained import BadlyExplained
-from store import runs
-from store.arrays import Array
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.document_maps import StoredMap
-from store.errors import DamagedArrays, NotFound
-from store.shares import ShareSet
+from topiary.engine.hierarchy.align import Alignment, TopicPair
+from topiary.engine.lens.explained import BadlyExplained
+from topiary.store import runs
+from topiary.store.arrays import Array
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.document_maps import StoredMap
+from topiary.store.errors import DamagedArrays, NotFound
+from topiary.store.shares import ShareSet
 
 CacheKey = TypeVar("CacheKey")
 CacheValue = TypeVar("CacheValue")

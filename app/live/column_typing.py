@@ -7,12 +7,12 @@ from threading import Event, Lock, Thread
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.ingest.column_kinds import ensure_columns
-from app.jobs import progress
-from app.jobs.progress import ImportNotice, Notice
-from store import corpora
-from store.database import open_existing
-from store.errors import StoreError
+from topiary.app.ingest.column_kinds import ensure_columns
+from topiary.app.jobs import progress
+from topiary.app.jobs.progress import ImportNotice, Notice
+from topiary.store import corpora
+from topiary.store.database import open_existing
+from topiary.store.errors import StoreError
 
 _FIRST_NOTICE = -1_000_000_000  # the numbers of the notices, less the number of the corpus, differ from all others
 

@@ -17,14 +17,14 @@ from typing import Any, TypeAlias
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.notes import read_topic_notes
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.topic_samples import TopicSamples
-from app.jobs import launcher, progress
-from app.jobs.estimates import read_latest
-from app.jobs.gallery import choose_run, is_of_gallery
-from app.live.cache import (
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.notes import read_topic_notes
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.topic_samples import TopicSamples
+from topiary.app.jobs import launcher, progress
+from topiary.app.jobs.estimates import read_latest
+from topiary.app.jobs.gallery import choose_run, is_of_gallery
+from topiary.app.live.cache import (
     MOST_MAP_BYTES,
     MOST_POINT_BYTES,
     MOST_RECURRENCES,
@@ -37,21 +37,21 @@ from app.live.cache import (
     count_map_bytes,
     count_value_bytes,
 )
-from app.live.history import History
-from app.live.predictions import PredictionCache
-from app.live.ticks import SessionListeners, Tick
-from engine.hierarchy.recurrence import Recurrence
-from engine.hierarchy.tree import Node
-from engine.lens.typical import WordSums
-from store import annotations, corpora, points, runs, snapshots
-from store.arrays import Array
-from store.column_rows import CorpusColumn
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.document_maps import MapFacts, StoredMap
-from store.errors import DamagedSnapshot, StoreError
-from store.run_rows import RunRow, RunWatch
-from store.snapshots import SnapshotRow
+from topiary.app.live.history import History
+from topiary.app.live.predictions import PredictionCache
+from topiary.app.live.ticks import SessionListeners, Tick
+from topiary.engine.hierarchy.recurrence import Recurrence
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.lens.typical import WordSums
+from topiary.store import annotations, corpora, points, runs, snapshots
+from topiary.store.arrays import Array
+from topiary.store.column_rows import CorpusColumn
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.document_maps import MapFacts, StoredMap
+from topiary.store.errors import DamagedSnapshot, StoreError
+from topiary.store.run_rows import RunRow, RunWatch
+from topiary.store.snapshots import SnapshotRow
 
 INTERVAL = 0.4  # seconds between two queries of the store
 LEAVING = 1.0  # seconds to wait for work in progress when the server stops

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from store.points import Point
+from topiary.store.points import Point
 
 _EPOCHS = count(1)
 

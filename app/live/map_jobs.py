@@ -11,10 +11,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
-from app.jobs import logs, process, progress
-from app.jobs.map_work import BEGINNING, LEFT, is_making_map, read_map_notice
-from app.jobs.progress import FAILED, ImportNotice, Notice
-from store.run_rows import RunRow
+from topiary.app.jobs import logs, process, progress
+from topiary.app.jobs.map_work import BEGINNING, LEFT, is_making_map, read_map_notice
+from topiary.app.jobs.progress import FAILED, ImportNotice, Notice
+from topiary.store.run_rows import RunRow
 
 _FIRST_NUMBER = 1_000_000_000  # the notice of run n has the number -(this + n), which no import and no index has
 
@@ -83,7 +83,7 @@ class MapJobs:
         """Start the process, and pass on its messages until it ends."""
         with logs.open_private(logs.make_log_folder() / "maps.log") as log_file:
             child = process.start_module(
-                "app.analysis.map_process", str(run.number), str(snapshot),
+                "topiary.app.analysis.map_process", str(run.number), str(snapshot),
                 store=url, apart=True, stdout=subprocess.PIPE, stderr=log_file, text=True, encoding="utf-8",
             )  # fmt: skip
             with self._lock:

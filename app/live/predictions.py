@@ -8,12 +8,12 @@ from threading import Lock
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis.predictions import Classified, Doing, Report, load_predictions, store_predictions
-from app.jobs.progress import Progress
-from store import corpora, runs, snapshots
-from store.database import Database
-from store.errors import NotFound, StoreError
-from store.run_rows import RunRow
+from topiary.app.analysis.predictions import Classified, Doing, Report, load_predictions, store_predictions
+from topiary.app.jobs.progress import Progress
+from topiary.store import corpora, runs, snapshots
+from topiary.store.database import Database
+from topiary.store.errors import NotFound, StoreError
+from topiary.store.run_rows import RunRow
 
 MOST_PREDICTIONS = 6  # snapshots whose predictions are in memory
 
@@ -77,7 +77,7 @@ class PredictionCache:
     def predicts(self, run: int) -> bool:
         """Return whether the run's model predicts classes; waits for the store."""
         if run not in self._predicts:
-            from app.analysis.predict import predicts
+            from topiary.app.analysis.predict import predicts
 
             row = runs.get_run(self._db, run)
             corpus = corpora.get_corpus(self._db, row.corpus)
@@ -120,7 +120,7 @@ class PredictionCache:
             self._notify(Doing(run.number, snapshot, done, total))
 
         if self._work is None:
-            from app.analysis.predict import classify_run
+            from topiary.app.analysis.predict import classify_run
 
             self._work = classify_run
         self._notify(Doing(run.number, snapshot))

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import param
 
-from app.machine import find_asset
-from app.pages.components import Component
+from topiary.app.machine import find_asset
+from topiary.app.pages.components import Component
 
 _ROOTS = ".tp-node.tp-root"
 _DOCUMENTS = ".ex-documents"

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.analysis.predictions import ClassError, Classified
-from app.live.ticks import Tick
-from app.pages.components import Board, Message
-from app.pages.requests import read_threshold
-from app.pages.runs import make_fork_tab
-from app.pages.session import Context, read_field
-from app.views.classes.class_report import (
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.analysis.predictions import ClassError, Classified
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.requests import read_threshold
+from topiary.app.pages.runs import make_fork_tab
+from topiary.app.pages.session import Context, read_field
+from topiary.app.views.classes.class_report import (
     LACKS,
     ClassReport,
     Lack,
@@ -22,12 +22,12 @@ from app.views.classes.class_report import (
     draw_prediction_progress,
     draw_waiting,
 )
-from app.views.runs.notices import explain_missing_run
-from app.views.tree.opening import choose_threshold
-from engine.settings import SettingError
-from store import corpora
-from store.errors import NotFound
-from store.run_rows import RunRow
+from topiary.app.views.runs.notices import explain_missing_run
+from topiary.app.views.tree.opening import choose_threshold
+from topiary.engine.settings import SettingError
+from topiary.store import corpora
+from topiary.store.errors import NotFound
+from topiary.store.run_rows import RunRow
 
 _WATCHED = ["page", "run", "snapshot", "label", "threshold"]
 

@@ -6,9 +6,17 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.comparison import SIDES, Comparison, EdgeChange, Pair, Side, find_edge_changes, measure_agreement
-from app.analysis.hierarchy import format_identity, parse_identities
-from app.analysis.seeds import (
+from topiary.app.analysis.comparison import (
+    SIDES,
+    Comparison,
+    EdgeChange,
+    Pair,
+    Side,
+    find_edge_changes,
+    measure_agreement,
+)
+from topiary.app.analysis.hierarchy import format_identity, parse_identities
+from topiary.app.analysis.seeds import (
     EstimatePair,
     SeedSpread,
     compare_estimates,
@@ -16,21 +24,21 @@ from app.analysis.seeds import (
     is_below_range,
     measure_seed_spread,
 )
-from app.analysis.topic_images import has_pictures
-from app.live.ticks import Tick
-from app.pages import compare_requests
-from app.pages.compare_requests import SIDE_BY_NAME, CompareCallbacks, CompareRequests
-from app.pages.components import Board, Message, TreeView
-from app.pages.curves import CompareCurves
-from app.pages.requests import LatestRequest, TreePage
-from app.pages.session import Context
-from app.views.compare import head, pair, summary, table
-from app.views.compare.head import ComparedRun, draw_coherence, draw_head, draw_status
-from app.views.compare.labels import choose_class, draw_labels
-from app.views.compare.lead import LeadFacts, draw_lead
-from app.views.compare.strip import draw_strip
-from app.views.compare.summary import draw_verdict, judge_comparison, summarise_changes
-from app.views.compare.trees import (
+from topiary.app.analysis.topic_images import has_pictures
+from topiary.app.live.ticks import Tick
+from topiary.app.pages import compare_requests
+from topiary.app.pages.compare_requests import SIDE_BY_NAME, CompareCallbacks, CompareRequests
+from topiary.app.pages.components import Board, Message, TreeView
+from topiary.app.pages.curves import CompareCurves
+from topiary.app.pages.requests import LatestRequest, TreePage
+from topiary.app.pages.session import Context
+from topiary.app.views.compare import head, pair, summary, table
+from topiary.app.views.compare.head import ComparedRun, draw_coherence, draw_head, draw_status
+from topiary.app.views.compare.labels import choose_class, draw_labels
+from topiary.app.views.compare.lead import LeadFacts, draw_lead
+from topiary.app.views.compare.strip import draw_strip
+from topiary.app.views.compare.summary import draw_verdict, judge_comparison, summarise_changes
+from topiary.app.views.compare.trees import (
     CompareCut,
     ComparePicture,
     choose_first_cut,
@@ -38,11 +46,11 @@ from app.views.compare.trees import (
     draw_trees,
     list_shared_classes,
 )
-from app.views.theme import read_style
-from app.views.tree.layout import WIDE
-from app.views.tree.opening import choose_threshold, find_lower_threshold
-from app.views.tree.tree_svg import draw_more_offer
-from engine.hierarchy.tree import Node
+from topiary.app.views.theme import read_style
+from topiary.app.views.tree.layout import WIDE
+from topiary.app.views.tree.opening import choose_threshold, find_lower_threshold
+from topiary.app.views.tree.tree_svg import draw_more_offer
+from topiary.engine.hierarchy.tree import Node
 
 _WATCHED = (  # fields of the view; a change of one draws the page again
     "page", "run", "snapshot", "partner", "partner_snapshot", "layer", "topic", "side", "roots", "partner_roots",

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import ClassVar, NamedTuple
 
-from app.analysis.carry import CarriedTopic, summarize_carrying
-from app.analysis.comparison import Comparison, Side, get_other_side
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.analysis.partners import (
+from topiary.app.analysis.carry import CarriedTopic, summarize_carrying
+from topiary.app.analysis.comparison import Comparison, Side, get_other_side
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.analysis.partners import (
     are_equally_trained,
     choose_partner,
     differ_only_in_seed,
@@ -15,24 +15,24 @@ from app.analysis.partners import (
     list_decisions,
     list_seed_pairs,
 )
-from app.analysis.seeds import EstimatePair, compare_estimates
-from app.export import comparison as files
-from app.jobs.plan import TEST, find_part
-from app.pages.components import Message, TreeView
-from app.pages.requests import PageRequests, list_moments
-from app.pages.session import ANOTHER_RUN, Context
-from app.views.compare.labels import LabelAccuracy
-from app.views.compare.summary import describe_seeds
-from app.views.compare.table import ROWS_STEP
-from app.views.compare.trees import CompareCut, ComparePicture, pair_roots
-from app.views.explore.controls import SnapshotOption
-from app.views.runs.notices import explain_missing_run, explain_no_topics
-from app.views.tree.opening import choose_threshold
-from app.views.tree.picture import TreeChoice, reveal_topic
-from engine.hierarchy.tree import Node
-from store import corpora, points
-from store.annotations import MatchDecision
-from store.run_rows import RunRow
+from topiary.app.analysis.seeds import EstimatePair, compare_estimates
+from topiary.app.export import comparison as files
+from topiary.app.jobs.plan import TEST, find_part
+from topiary.app.pages.components import Message, TreeView
+from topiary.app.pages.requests import PageRequests, list_moments
+from topiary.app.pages.session import ANOTHER_RUN, Context
+from topiary.app.views.compare.labels import LabelAccuracy
+from topiary.app.views.compare.summary import describe_seeds
+from topiary.app.views.compare.table import ROWS_STEP
+from topiary.app.views.compare.trees import CompareCut, ComparePicture, pair_roots
+from topiary.app.views.explore.controls import SnapshotOption
+from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
+from topiary.app.views.tree.opening import choose_threshold
+from topiary.app.views.tree.picture import TreeChoice, reveal_topic
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora, points
+from topiary.store.annotations import MatchDecision
+from topiary.store.run_rows import RunRow
 
 MOST_COUNTED = 100_000  # documents whose labels are counted for the commonest class
 

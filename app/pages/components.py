@@ -16,7 +16,7 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-from app.machine import find_asset
+from topiary.app.machine import find_asset
 
 WHY_REFUSED = "You only look here: the analysts' password allows changes"
 CHANGES = (

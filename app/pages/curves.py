@@ -9,16 +9,16 @@ import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from app.jobs.estimates import ESTIMATE_NAMES, POINT, find_burn_in, find_estimate_name
-from app.jobs.plan import STEPS, describe_protocol, find_part, name_step
-from app.live.history import History, PointColumns
-from app.pages.components import Board, Message
-from app.pages.session import CHOICES, Context
-from app.views.markup import name_run
-from app.views.runs import curves, kpis
-from app.views.theme import CARD, DASHES, SERIES
-from store.events import RunEvent
-from store.run_rows import RunRow
+from topiary.app.jobs.estimates import ESTIMATE_NAMES, POINT, find_burn_in, find_estimate_name
+from topiary.app.jobs.plan import STEPS, describe_protocol, find_part, name_step
+from topiary.app.live.history import History, PointColumns
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.session import CHOICES, Context
+from topiary.app.views.markup import name_run
+from topiary.app.views.runs import curves, kpis
+from topiary.app.views.theme import CARD, DASHES, SERIES
+from topiary.store.events import RunEvent
+from topiary.store.run_rows import RunRow
 
 LEFT_OF_WORDS = 0.7  # share of the x-axis; a line further right has no space for words next to it
 LEAST_SHADED = 3  # points of a curve whose burn-in is shaded

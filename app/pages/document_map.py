@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import param
 
-from app.machine import find_asset
-from app.pages.components import Component, Message
-from engine.contract import FloatArray
+from topiary.app.machine import find_asset
+from topiary.app.pages.components import Component, Message
+from topiary.engine.contract import FloatArray
 
 _MOST_CORNERS = 20_000  # of a line around documents
 

@@ -8,11 +8,11 @@ import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import parse_identities, parse_identity
-from app.analysis.inference import MOST
-from app.live.ticks import Tick
-from app.pages.components import Board, Message
-from app.pages.documents_requests import (
+from topiary.app.analysis.hierarchy import parse_identities, parse_identity
+from topiary.app.analysis.inference import MOST
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.documents_requests import (
     DocumentKind,
     DocumentSearch,
     Failure,
@@ -26,15 +26,15 @@ from app.pages.documents_requests import (
     read_text,
     try_work,
 )
-from app.pages.documents_table import DocumentTable
-from app.pages.interpolation import Interpolation
-from app.pages.map_tab import MapTab
-from app.pages.nearest import Surroundings, find_neighbours
-from app.pages.notes import DocumentNotes
-from app.pages.session import Context, read_field, to_query
-from app.views.documents import documents_form as form
-from app.views.documents.document_table import draw_reading
-from app.views.documents.documents_form import (
+from topiary.app.pages.documents_table import DocumentTable
+from topiary.app.pages.interpolation import Interpolation
+from topiary.app.pages.map_tab import MapTab
+from topiary.app.pages.nearest import Surroundings, find_neighbours
+from topiary.app.pages.notes import DocumentNotes
+from topiary.app.pages.session import Context, read_field, to_query
+from topiary.app.views.documents import documents_form as form
+from topiary.app.views.documents.document_table import draw_reading
+from topiary.app.views.documents.documents_form import (
     BETWEEN,
     FORM,
     MAP,
@@ -43,13 +43,13 @@ from app.views.documents.documents_form import (
     NeighbourChoice,
     draw_neighbours,
 )
-from app.views.documents.placed_document import draw_placed_document
-from app.views.explore.detail import cut_excerpt
-from app.views.runs.notices import explain_missing_run
-from app.views.text import escape
-from app.views.theme import PAGE
-from engine.hierarchy import paths
-from engine.hierarchy.tree import Node
+from topiary.app.views.documents.placed_document import draw_placed_document
+from topiary.app.views.explore.detail import cut_excerpt
+from topiary.app.views.runs.notices import explain_missing_run
+from topiary.app.views.text import escape
+from topiary.app.views.theme import PAGE
+from topiary.engine.hierarchy import paths
+from topiary.engine.hierarchy.tree import Node
 
 SHEETS = ["explore", "documents"]
 _WATCHED = (

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.analysis.concordance import find_contexts
-from app.analysis.document_table import (
+from topiary.app.analysis.concordance import find_contexts
+from topiary.app.analysis.document_table import (
     DocumentFilter,
     DocumentSelection,
     StrongestTopic,
@@ -18,35 +18,35 @@ from app.analysis.document_table import (
     make_title,
     select_documents,
 )
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
-from app.analysis.interpolation import find_telling_layer
-from app.analysis.shares import RankedDocuments
-from app.analysis.topic_images import draw_picture_uri, has_pictures
-from app.ingest.column_kinds import list_columns
-from app.ingest.errors import IngestError
-from app.ingest.new_documents import read_new_text
-from app.ingest.readers.documents import read_contents
-from app.ingest.source import Unreadable
-from app.ingest.text.encodings import find_marked_encoding
-from app.live.feed import TROUBLE
-from app.pages.filters import explain_no_shares, find_placed, read_selection
-from app.pages.requests import order_topic_documents
-from app.pages.session import LONGEST_QUERY, Context
-from app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
-from app.views.documents.documents_form import ListedDocument, SearchState
-from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
-from app.views.explore.detail import cut_excerpt
-from app.views.filters import describe_moment
-from engine.contract import Array
-from engine.hierarchy import paths
-from engine.hierarchy.tree import Node
-from store import corpora, runs, shares
-from store.corpora import Document
-from store.corpus_rows import CorpusRow
-from store.errors import DamagedArrays, NotFound
-from store.shares import LayerShares
-from store.text_query import TextQuery
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
+from topiary.app.analysis.interpolation import find_telling_layer
+from topiary.app.analysis.shares import RankedDocuments
+from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
+from topiary.app.ingest.column_kinds import list_columns
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.new_documents import read_new_text
+from topiary.app.ingest.readers.documents import read_contents
+from topiary.app.ingest.source import Unreadable
+from topiary.app.ingest.text.encodings import find_marked_encoding
+from topiary.app.live.feed import TROUBLE
+from topiary.app.pages.filters import explain_no_shares, find_placed, read_selection
+from topiary.app.pages.requests import order_topic_documents
+from topiary.app.pages.session import LONGEST_QUERY, Context
+from topiary.app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
+from topiary.app.views.documents.documents_form import ListedDocument, SearchState
+from topiary.app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
+from topiary.app.views.explore.detail import cut_excerpt
+from topiary.app.views.filters import describe_moment
+from topiary.engine.contract import Array
+from topiary.engine.hierarchy import paths
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora, runs, shares
+from topiary.store.corpora import Document
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.errors import DamagedArrays, NotFound
+from topiary.store.shares import LayerShares
+from topiary.store.text_query import TextQuery
 
 PATHS = 8  # paths shown of a document
 FOUND = 8  # documents shown of a search

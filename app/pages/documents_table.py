@@ -4,10 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from app.analysis.document_table import DocumentFilter, StrongestTopic
-from app.analysis.hierarchy import Hierarchy
-from app.pages.components import Board, Message
-from app.pages.documents_requests import (
+from topiary.app.analysis.document_table import DocumentFilter, StrongestTopic
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.documents_requests import (
     Failure,
     SelectedDocuments,
     TableRequest,
@@ -17,11 +17,11 @@ from app.pages.documents_requests import (
     read_rows,
     try_work,
 )
-from app.pages.filters import handle_filter
-from app.pages.refining import RefineRequests
-from app.pages.saving import TableSaver
-from app.pages.session import LONGEST_QUERY, Context, read_field, to_query
-from app.views.documents.document_table import (
+from topiary.app.pages.filters import handle_filter
+from topiary.app.pages.refining import RefineRequests
+from topiary.app.pages.saving import TableSaver
+from topiary.app.pages.session import LONGEST_QUERY, Context, read_field, to_query
+from topiary.app.views.documents.document_table import (
     PAGE_ROWS,
     DocumentRow,
     ReaderPlace,
@@ -30,7 +30,7 @@ from app.views.documents.document_table import (
     draw_reader_bar,
     draw_table,
 )
-from app.views.text import end_sentence, escape
+from topiary.app.views.text import end_sentence, escape
 
 COMPILING = "The strongest topics follow when their code is compiled (about 20 s, only once on this machine) …"
 _MOST_PLACED = 5000  # documents whose strongest topics are remembered

@@ -6,10 +6,10 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identities
-from app.export import trees
-from app.pages.components import Board, Message, TreeView
-from app.pages.explore_requests import (
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities
+from topiary.app.export import trees
+from topiary.app.pages.components import Board, Message, TreeView
+from topiary.app.pages.explore_requests import (
     ONLY_TREE,
     OWN_LAYER,
     ExploreCallbacks,
@@ -25,16 +25,16 @@ from app.pages.explore_requests import (
     send_tree_file,
     split_tab,
 )
-from app.pages.film import Film
-from app.pages.filters import SelectionReader
-from app.pages.refining import CloserLooks, FinerTopics, RefineRequests
-from app.pages.requests import LatestRequest, TreePage
-from app.pages.saving import ReportSaver, ReportSubject, TableSaver
-from app.pages.seeds import SeedReader
-from app.pages.session import Context
-from app.pages.topic_documents import TopicDocuments
-from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
-from app.views.explore.controls import (
+from topiary.app.pages.film import Film
+from topiary.app.pages.filters import SelectionReader
+from topiary.app.pages.refining import CloserLooks, FinerTopics, RefineRequests
+from topiary.app.pages.requests import LatestRequest, TreePage
+from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
+from topiary.app.pages.seeds import SeedReader
+from topiary.app.pages.session import Context
+from topiary.app.pages.topic_documents import TopicDocuments
+from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
+from topiary.app.views.explore.controls import (
     ControlState,
     SnapshotOption,
     draw_controls,
@@ -42,17 +42,17 @@ from app.views.explore.controls import (
     draw_map_legend,
     draw_tree_foot,
 )
-from app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
-from app.views.explore.refining import draw_opened_list
-from app.views.explore.top_topics import draw_top_topics
-from app.views.explore.word_card import WordPassages, draw_word_card
-from app.views.filters import draw_selection
-from app.views.save_report import list_report_scopes
-from app.views.theme import read_style
-from app.views.tree.icicle import draw_icicle
-from app.views.tree.layout import WIDE
-from app.views.tree.map_svg import MapChoice, draw_map
-from app.views.tree.opening import (
+from topiary.app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
+from topiary.app.views.explore.refining import draw_opened_list
+from topiary.app.views.explore.top_topics import draw_top_topics
+from topiary.app.views.explore.word_card import WordPassages, draw_word_card
+from topiary.app.views.filters import draw_selection
+from topiary.app.views.save_report import list_report_scopes
+from topiary.app.views.theme import read_style
+from topiary.app.views.tree.icicle import draw_icicle
+from topiary.app.views.tree.layout import WIDE
+from topiary.app.views.tree.map_svg import MapChoice, draw_map
+from topiary.app.views.tree.opening import (
     RULES,
     Detail,
     choose_first_roots,
@@ -62,9 +62,9 @@ from app.views.tree.opening import (
     list_joined_topics,
     list_top_topics,
 )
-from app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree
-from app.views.tree.tree_svg import draw_more_offer
-from engine.hierarchy.tree import Node
+from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree
+from topiary.app.views.tree.tree_svg import draw_more_offer
+from topiary.engine.hierarchy.tree import Node
 
 _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),

@@ -4,25 +4,25 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.analysis.word_use import cut_passage
-from app.export import trees
-from app.pages.components import Message, TreeView
-from app.pages.filters import handle_filter
-from app.pages.notes import ACTIONS, NoteRequests
-from app.pages.requests import PageRequests, list_moments
-from app.pages.session import CHOICES, DEFAULTS, Context, read_field
-from app.views.documents.documents_form import MAP
-from app.views.explore.cards import FoundDocument, SearchResult
-from app.views.explore.controls import SnapshotOption
-from app.views.explore.detail import ONLY_ROOT, cut_excerpt
-from app.views.explore.word_card import WordPassage, WordPassages
-from app.views.palette import LIGHT
-from app.views.runs.notices import explain_missing_run, explain_no_topics
-from app.views.text import break_lines
-from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
-from app.views.tree.opening import USUAL, find_opening_threshold
-from app.views.tree.picture import (
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.analysis.word_use import cut_passage
+from topiary.app.export import trees
+from topiary.app.pages.components import Message, TreeView
+from topiary.app.pages.filters import handle_filter
+from topiary.app.pages.notes import ACTIONS, NoteRequests
+from topiary.app.pages.requests import PageRequests, list_moments
+from topiary.app.pages.session import CHOICES, DEFAULTS, Context, read_field
+from topiary.app.views.documents.documents_form import MAP
+from topiary.app.views.explore.cards import FoundDocument, SearchResult
+from topiary.app.views.explore.controls import SnapshotOption
+from topiary.app.views.explore.detail import ONLY_ROOT, cut_excerpt
+from topiary.app.views.explore.word_card import WordPassage, WordPassages
+from topiary.app.views.palette import LIGHT
+from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
+from topiary.app.views.text import break_lines
+from topiary.app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
+from topiary.app.views.tree.opening import USUAL, find_opening_threshold
+from topiary.app.views.tree.picture import (
     TreeChoice,
     TreeDrawing,
     cut_tree,
@@ -31,10 +31,10 @@ from app.views.tree.picture import (
     list_ancestors,
     reveal_topic,
 )
-from engine import models
-from engine.hierarchy.tree import Node
-from store import corpora
-from store.notes import NewNote
+from topiary.engine import models
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora
+from topiary.store.notes import NewNote
 
 _FOUND_DOCUMENTS = 12  # shown of a search
 _SHOWN_PASSAGES = 8  # of a word

@@ -8,22 +8,22 @@ import numpy as np
 import param
 from numpy.typing import NDArray
 
-from app.analysis.changes import measure_changes
-from app.analysis.hierarchy import Hierarchy
-from app.export.film import render_film
-from app.jobs.gallery import is_of_gallery
-from app.jobs.plan import name_step
-from app.live.history import History
-from app.live.ticks import Tick
-from app.machine import find_asset
-from app.pages.components import Component, Message
-from app.pages.requests import list_moments
-from app.pages.session import Context
-from app.views.explore.controls import SnapshotOption
-from app.views.runs.curves import thin_points
-from app.views.runs.film_track import draw_track, place_moments
-from app.views.text import format_percent
-from app.views.tree.picture import TreeChoice
+from topiary.app.analysis.changes import measure_changes
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.export.film import render_film
+from topiary.app.jobs.gallery import is_of_gallery
+from topiary.app.jobs.plan import name_step
+from topiary.app.live.history import History
+from topiary.app.live.ticks import Tick
+from topiary.app.machine import find_asset
+from topiary.app.pages.components import Component, Message
+from topiary.app.pages.requests import list_moments
+from topiary.app.pages.session import Context
+from topiary.app.views.explore.controls import SnapshotOption
+from topiary.app.views.runs.curves import thin_points
+from topiary.app.views.runs.film_track import draw_track, place_moments
+from topiary.app.views.text import format_percent
+from topiary.app.views.tree.picture import TreeChoice
 
 _AHEAD = 4  # snapshots after the one on screen that are read before they are asked for
 _BEHIND = 2  # the same before it

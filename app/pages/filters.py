@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.filters import Condition, FilterError, FilterSources, parse_condition, select_by_conditions
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.shares import LayerUse, describe_placed
-from app.analysis.trends import measure_shares
-from app.ingest.column_kinds import list_columns
-from app.jobs.plan import name_step
-from app.pages.components import Message
-from app.pages.session import Context, View
-from engine.contract import Array, FloatArray
-from store import columns, corpora, document_maps, runs
-from store.column_rows import CorpusColumn
-from store.corpus_rows import CorpusRow
-from store.errors import NotFound, StoreError
-from store.shares import ShareSet
+from topiary.app.analysis.filters import Condition, FilterError, FilterSources, parse_condition, select_by_conditions
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.shares import LayerUse, describe_placed
+from topiary.app.analysis.trends import measure_shares
+from topiary.app.ingest.column_kinds import list_columns
+from topiary.app.jobs.plan import name_step
+from topiary.app.pages.components import Message
+from topiary.app.pages.session import Context, View
+from topiary.engine.contract import Array, FloatArray
+from topiary.store import columns, corpora, document_maps, runs
+from topiary.store.column_rows import CorpusColumn
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.errors import NotFound, StoreError
+from topiary.store.shares import ShareSet
 
 _LONGEST = 200  # characters of a condition
 _UNFINISHED = ("queued", "running", "paused")  # states of runs whose documents may yet be placed

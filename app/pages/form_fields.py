@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.ingest import options
-from app.ingest.options import SEPARATORS, ImportOptions
-from app.ingest.text.languages import NAMES
-from app.jobs import gpu
-from app.jobs.cluster import place
-from app.jobs.forks import format_default
-from app.jobs.run_rules import describe_widths, propose_layers
-from app.views.runs.new_run_form import FormField, describe_bounds, name_fields
-from engine.settings import Setting
-from store.corpus_rows import CorpusRow
+from topiary.app.ingest import options
+from topiary.app.ingest.options import SEPARATORS, ImportOptions
+from topiary.app.ingest.text.languages import NAMES
+from topiary.app.jobs import gpu
+from topiary.app.jobs.cluster import place
+from topiary.app.jobs.forks import format_default
+from topiary.app.jobs.run_rules import describe_widths, propose_layers
+from topiary.app.views.runs.new_run_form import FormField, describe_bounds, name_fields
+from topiary.engine.settings import Setting
+from topiary.store.corpus_rows import CorpusRow
 
 ROLES = ("text_column", "title_column", "label_column", "split_column")
 LABELS = {  # without vocabulary and metadata, whose files are uploaded together with the documents

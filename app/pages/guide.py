@@ -8,10 +8,10 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.machine import find_asset
-from app.pages.components import Board, Message
-from app.pages.session import Context
-from app.views import guide
+from topiary.app.machine import find_asset
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.session import Context
+from topiary.app.views import guide
 
 FIRST = "index"
 GROUPS = {

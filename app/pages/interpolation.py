@@ -5,17 +5,17 @@ from functools import partial
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentTopics
-from app.analysis.interpolation import decode_line
-from app.analysis.topic_images import draw_picture_uri, has_pictures
-from app.pages.components import Board, Message
-from app.pages.documents_requests import DocumentSearch, Failure, LineEnds, choose_pair, place_ends, try_work
-from app.pages.session import Context
-from app.views.documents import documents_form as form
-from app.views.documents.documents_form import draw_line
-from app.views.explore.detail import cut_excerpt
-from app.views.text import escape
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.inference import DocumentTopics
+from topiary.app.analysis.interpolation import decode_line
+from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.documents_requests import DocumentSearch, Failure, LineEnds, choose_pair, place_ends, try_work
+from topiary.app.pages.session import Context
+from topiary.app.views.documents import documents_form as form
+from topiary.app.views.documents.documents_form import draw_line
+from topiary.app.views.explore.detail import cut_excerpt
+from topiary.app.views.text import escape
 
 WORDS = 10  # words shown of a step
 

@@ -9,35 +9,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.document_map import find_facts
-from app.analysis.document_table import make_title
-from app.analysis.filters import Condition, FilterError
-from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
-from app.analysis.inference import find_snapshot
-from app.analysis.refine import SHARE
-from app.analysis.trends import DocumentGroups, group_documents
-from app.analysis.typical import TypicalTopic, find_typical_topics, find_typical_words, sum_corpus_words
-from app.pages.filters import open_sources, read_selection
-from app.pages.requests import list_topic_uses
-from app.pages.session import Context
-from app.views.document_map import PackedMap, list_captions, pack_map
-from app.views.documents.map_page import ListedPoint, MapColours, MapLegend, MapRegion, SelectionSummary
-from app.views.palette import LIVE
-from app.views.runs.notices import explain_missing_run
-from app.views.tree.map_parents import assign_hues, choose_families, group_topics, trace_parents
-from engine.contract import Array
-from engine.document_map.areas import Island, find_islands
-from engine.document_map.layout import DocumentMap
-from engine.hierarchy.tree import Node
-from engine.lens.groups import bin_numbers
-from store import corpora, document_maps
-from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
-from store.columns import find_column
-from store.corpus_rows import CorpusRow
-from store.document_maps import MapFacts
-from store.errors import DamagedArrays, NotFound, StoreError
-from store.run_rows import RunRow
-from store.snapshots import SnapshotRow
+from topiary.app.analysis.document_map import find_facts
+from topiary.app.analysis.document_table import make_title
+from topiary.app.analysis.filters import Condition, FilterError
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.refine import SHARE
+from topiary.app.analysis.trends import DocumentGroups, group_documents
+from topiary.app.analysis.typical import TypicalTopic, find_typical_topics, find_typical_words, sum_corpus_words
+from topiary.app.pages.filters import open_sources, read_selection
+from topiary.app.pages.requests import list_topic_uses
+from topiary.app.pages.session import Context
+from topiary.app.views.document_map import PackedMap, list_captions, pack_map
+from topiary.app.views.documents.map_page import ListedPoint, MapColours, MapLegend, MapRegion, SelectionSummary
+from topiary.app.views.palette import LIVE
+from topiary.app.views.runs.notices import explain_missing_run
+from topiary.app.views.tree.map_parents import assign_hues, choose_families, group_topics, trace_parents
+from topiary.engine.contract import Array
+from topiary.engine.document_map.areas import Island, find_islands
+from topiary.engine.document_map.layout import DocumentMap
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.lens.groups import bin_numbers
+from topiary.store import corpora, document_maps
+from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from topiary.store.columns import find_column
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.document_maps import MapFacts
+from topiary.store.errors import DamagedArrays, NotFound, StoreError
+from topiary.store.run_rows import RunRow
+from topiary.store.snapshots import SnapshotRow
 
 POINTS = "points"  # the path below which the server sends them
 N_HUES = len(LIVE.hues)
@@ -341,8 +341,8 @@ def export_selection(context: Context, row: RunRow, hierarchy: Hierarchy, where:
     NotFound
         If the shares of the documents are not stored.
     """
-    from app.export.run_tables import build_table, read_request  # load pandas, slowly
-    from app.export.tables import write_table
+    from topiary.app.export.run_tables import build_table, read_request  # load pandas, slowly
+    from topiary.app.export.tables import write_table
 
     layer = min(2, hierarchy.n_layers)
     request = read_request(context.db, row, "documents", minibatch=hierarchy.minibatch, layer=layer, where=tuple(where))

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import panel as pn
 
-from app.analysis.filters import parse_condition, write_line
-from app.analysis.hierarchy import parse_identity
-from app.analysis.inference import find_snapshot
-from app.jobs.progress import Notice
-from app.live.ticks import Tick
-from app.pages.components import Board, Message
-from app.pages.document_map import MapView, read_polygon
-from app.pages.documents_requests import Failure, try_work
-from app.pages.filters import add_condition, handle_filter
-from app.pages.map_requests import (
+from topiary.app.analysis.filters import parse_condition, write_line
+from topiary.app.analysis.hierarchy import parse_identity
+from topiary.app.analysis.inference import find_snapshot
+from topiary.app.jobs.progress import Notice
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.document_map import MapView, read_polygon
+from topiary.app.pages.documents_requests import Failure, try_work
+from topiary.app.pages.filters import add_condition, handle_filter
+from topiary.app.pages.map_requests import (
     MOST_EXPORTED,
     MapAnswer,
     MapRequest,
@@ -25,10 +25,10 @@ from app.pages.map_requests import (
     read_title,
     summarise_selection,
 )
-from app.pages.requests import LatestRequest
-from app.pages.session import Context
-from app.views.documents.documents_form import MAP
-from app.views.documents.map_page import (
+from topiary.app.pages.requests import LatestRequest
+from topiary.app.pages.session import Context
+from topiary.app.views.documents.documents_form import MAP
+from topiary.app.views.documents.map_page import (
     MapControls,
     SelectionSummary,
     draw_map_controls,
@@ -36,9 +36,9 @@ from app.views.documents.map_page import (
     draw_map_legend,
     draw_selection_card,
 )
-from app.views.theme import read_style
-from engine.hierarchy.tree import Node
-from store.corpus_rows import CorpusRow
+from topiary.app.views.theme import read_style
+from topiary.engine.hierarchy.tree import Node
+from topiary.store.corpus_rows import CorpusRow
 
 _SHEETS = ["explore", "documents", "document_map"]
 _FIELDS = ("page", "tab", "run", "snapshot", "where", "layer", "topic", "colour")

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from app.analysis.hierarchy import Hierarchy
-from app.pages.components import Board
-from app.pages.requests import LatestRequest
-from app.pages.session import Context
-from app.views.runs.notices import explain_missing_run, explain_no_topics
-from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
-from store.run_rows import RunRow
-from store.shares import ShareSet
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.pages.components import Board
+from topiary.app.pages.requests import LatestRequest
+from topiary.app.pages.session import Context
+from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
+from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from topiary.store.run_rows import RunRow
+from topiary.store.shares import ShareSet
 
 Request = TypeVar("Request")  # what a page asks for: fields of the view
 Contents = TypeVar("Contents")  # what it then shows

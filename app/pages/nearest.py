@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.inference import Neighbour
-from app.analysis.shares import find_nearest
-from app.pages.documents_requests import Placement, describe_documents
-from app.pages.session import Context
-from app.views.documents.documents_form import ListedDocument
-from engine.hierarchy.shares import cut_shares
-from store import corpora
-from store.shares import LayerShares
+from topiary.app.analysis.inference import Neighbour
+from topiary.app.analysis.shares import find_nearest
+from topiary.app.pages.documents_requests import Placement, describe_documents
+from topiary.app.pages.session import Context
+from topiary.app.views.documents.documents_form import ListedDocument
+from topiary.engine.hierarchy.shares import cut_shares
+from topiary.store import corpora
+from topiary.store.shares import LayerShares
 
 NEAREST = 8  # shown
 

@@ -6,20 +6,20 @@ from pathlib import Path, PurePath
 from time import sleep
 from typing import Any
 
-from app.analysis.refinements import describe_conditions, read_origin
-from app.ingest import files, options, registry
-from app.ingest.options import ImportOptions, OptionError
-from app.ingest.readers.documents import KINDS
-from app.ingest.report.recommending import LEAVE_OUT_COMMON, STRIP_MAIL
-from app.ingest.report.report import Report, describe_addition, describe_parts, load_report
-from app.ingest.text.cleaning import make_storable
-from app.jobs import progress
-from app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
-from app.jobs.uploads import ADDRESS, SEVERAL
-from app.pages.components import Board, Message
-from app.pages.form_fields import LABELS, ROLES, make_option_field, reword_options
-from app.pages.session import Context
-from app.views.runs.corpus_form import (
+from topiary.app.analysis.refinements import describe_conditions, read_origin
+from topiary.app.ingest import files, options, registry
+from topiary.app.ingest.options import ImportOptions, OptionError
+from topiary.app.ingest.readers.documents import KINDS
+from topiary.app.ingest.report.recommending import LEAVE_OUT_COMMON, STRIP_MAIL
+from topiary.app.ingest.report.report import Report, describe_addition, describe_parts, load_report
+from topiary.app.ingest.text.cleaning import make_storable
+from topiary.app.jobs import progress
+from topiary.app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
+from topiary.app.jobs.uploads import ADDRESS, SEVERAL
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.form_fields import LABELS, ROLES, make_option_field, reword_options
+from topiary.app.pages.session import Context
+from topiary.app.views.runs.corpus_form import (
     CorpusFacts,
     ImportState,
     InspectionState,
@@ -29,8 +29,8 @@ from app.views.runs.corpus_form import (
     draw_import,
     wrap_page,
 )
-from app.views.runs.new_run_form import FormField, name_labels
-from store import corpora, corpus_rows, corpus_writer
+from topiary.app.views.runs.new_run_form import FormField, name_labels
+from topiary.store import corpora, corpus_rows, corpus_writer
 
 # Options that are never folded away; for files with columns, neither are ROLES.
 FIRST = ("name", "stop_words", "max_words")

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-from app.jobs.forks import (
+from topiary.app.jobs.forks import (
     LABEL_MODEL,
     ForkOrigin,
     find_origin,
@@ -12,8 +12,8 @@ from app.jobs.forks import (
     inherit_settings,
     learns_widths,
 )
-from app.jobs.new_run import adapt_length, read_seeds
-from app.jobs.run_rules import (
+from topiary.app.jobs.new_run import adapt_length, read_seeds
+from topiary.app.jobs.run_rules import (
     LARGEST_SEED,
     LINK_OF,
     RECOMMENDED,
@@ -27,18 +27,18 @@ from app.jobs.run_rules import (
     settles_by_itself,
     tries_widths,
 )
-from app.live.feed import TROUBLE
-from app.pages import form_fields, run_fields
-from app.pages.components import Board, Message
-from app.pages.run_fields import GOOD, MODEL_GROUP, OWN, QUICK, UNTIL_GOOD, WITH_LABELS
-from app.pages.session import ANOTHER_RUN, Context
-from app.views.runs.new_run_form import BACK, FormField, draw_error, draw_new_run_form, draw_sheet, name_labels
-from engine import models, settings
-from engine.settings import ALWAYS, Setting
-from store import corpora, corpus_rows, runs
-from store.database import Database
-from store.errors import DamagedRow, NotFound
-from store.run_rows import RunRow
+from topiary.app.live.feed import TROUBLE
+from topiary.app.pages import form_fields, run_fields
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.run_fields import GOOD, MODEL_GROUP, OWN, QUICK, UNTIL_GOOD, WITH_LABELS
+from topiary.app.pages.session import ANOTHER_RUN, Context
+from topiary.app.views.runs.new_run_form import BACK, FormField, draw_error, draw_new_run_form, draw_sheet, name_labels
+from topiary.engine import models, settings
+from topiary.engine.settings import ALWAYS, Setting
+from topiary.store import corpora, corpus_rows, runs
+from topiary.store.database import Database
+from topiary.store.errors import DamagedRow, NotFound
+from topiary.store.run_rows import RunRow
 
 MOST_STEPS = 10**9  # mini-batches of a run
 MOST_TYPED = 300  # characters read of the field for seeds

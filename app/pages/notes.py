@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from app.analysis.notes import Note, read_document_notes
-from app.pages.components import Board, Message
-from app.pages.session import Context
-from app.views.notes import NoteForm, draw_notes
-from store import notes, runs
-from store.notes import NOTE, TAG, NewNote
+from topiary.app.analysis.notes import Note, read_document_notes
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.session import Context
+from topiary.app.views.notes import NoteForm, draw_notes
+from topiary.store import notes, runs
+from topiary.store.notes import NOTE, TAG, NewNote
 
 ACTIONS = ("note-add", "note-change", "note-delete")
 _MOST_DIGITS = 15  # of the number of a note

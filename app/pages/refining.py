@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from app.analysis.filters import FilterError
-from app.analysis.hierarchy import Hierarchy, parse_identity
-from app.analysis.read_hierarchy import find_snapshot_at
-from app.analysis.refinements import (
+from topiary.app.analysis.filters import FilterError
+from topiary.app.analysis.hierarchy import Hierarchy, parse_identity
+from topiary.app.analysis.read_hierarchy import find_snapshot_at
+from topiary.app.analysis.refinements import (
     SHARES,
     CorpusOrigin,
     count_documents,
@@ -17,21 +17,21 @@ from app.analysis.refinements import (
     list_refinements,
     read_origin,
 )
-from app.ingest.refining import LEAST_DOCUMENTS, RefineError
-from app.jobs.run_rules import NewRunError, RunRequest
-from app.live.ticks import Tick
-from app.pages.components import Message
-from app.pages.filters import find_placed, open_sources, read_selection
-from app.pages.session import ANOTHER_RUN, Context
-from app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look, draw_run_origin
-from app.views.text import end_sentence
-from app.views.tree.opening import list_top_topics
-from engine.hierarchy.tree import Node
-from store import corpora, runs
-from store.corpus_rows import CorpusRow
-from store.errors import NotFound
-from store.run_rows import RunRow
-from store.text_query import QueryError
+from topiary.app.ingest.refining import LEAST_DOCUMENTS, RefineError
+from topiary.app.jobs.run_rules import NewRunError, RunRequest
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.components import Message
+from topiary.app.pages.filters import find_placed, open_sources, read_selection
+from topiary.app.pages.session import ANOTHER_RUN, Context
+from topiary.app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look, draw_run_origin
+from topiary.app.views.text import end_sentence
+from topiary.app.views.tree.opening import list_top_topics
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora, runs
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.errors import NotFound
+from topiary.store.run_rows import RunRow
+from topiary.store.text_query import QueryError
 
 _TOPICS = 6  # of a run that refines a topic, in its panel
 _CHILDREN = 4  # of each

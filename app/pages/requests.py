@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, UseOfTopic
-from app.analysis.shares import RankedDocuments
-from app.pages.components import Board, Message, TreeView, read_aspect
-from app.pages.session import Context, read_field
-from app.views.explore.controls import SnapshotOption
-from engine.contract import Array
-from engine.hierarchy.tree import Node
-from store import snapshots
-from store.run_rows import RunRow
+from topiary.app.analysis.hierarchy import Hierarchy, UseOfTopic
+from topiary.app.analysis.shares import RankedDocuments
+from topiary.app.pages.components import Board, Message, TreeView, read_aspect
+from topiary.app.pages.session import Context, read_field
+from topiary.app.views.explore.controls import SnapshotOption
+from topiary.engine.contract import Array
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import snapshots
+from topiary.store.run_rows import RunRow
 
 Key = TypeVar("Key")
 

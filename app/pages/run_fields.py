@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.jobs.forks import ForkOrigin
-from app.jobs.run_rules import PRESET_LABELS, RECOMMENDED, NewRunError, RunRequest, check_plateau, list_presets
-from app.views.runs.new_run_form import FormField, Goal
-from engine import settings
-from engine.settings import SettingError
-from store.corpus_rows import CorpusRow
+from topiary.app.jobs.forks import ForkOrigin
+from topiary.app.jobs.run_rules import PRESET_LABELS, RECOMMENDED, NewRunError, RunRequest, check_plateau, list_presets
+from topiary.app.views.runs.new_run_form import FormField, Goal
+from topiary.engine import settings
+from topiary.engine.settings import SettingError
+from topiary.store.corpus_rows import CorpusRow
 
 OWN = {"minibatches": "Steps", "seed": "Seeds"}  # fields that every model has
 QUICK, GOOD, WITH_LABELS = "quick", "good", "labels"  # what a run is for

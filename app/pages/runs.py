@@ -8,24 +8,24 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import measure_coherence
-from app.analysis.recurrence import find_seed_groups
-from app.jobs import progress
-from app.jobs.estimates import choose_headline
-from app.jobs.forks import LABEL_MODEL
-from app.jobs.progress import Notice
-from app.live.feed import TROUBLE, find_usual_run
-from app.live.ticks import Tick
-from app.pages.components import Board, Message
-from app.pages.form_fields import reword_options
-from app.pages.new_corpus import NewCorpusForm
-from app.pages.new_run import ForkRequest, NewRunForm
-from app.pages.requests import delete_run
-from app.pages.session import ANOTHER_RUN, Context
-from app.views.markup import draw_icon, draw_select
-from app.views.runs.corpus_form import ImportFacts, draw_imports
-from app.views.runs.notices import draw_missing_run, draw_no_run
-from app.views.runs.run_choice import (
+from topiary.app.analysis.hierarchy import measure_coherence
+from topiary.app.analysis.recurrence import find_seed_groups
+from topiary.app.jobs import progress
+from topiary.app.jobs.estimates import choose_headline
+from topiary.app.jobs.forks import LABEL_MODEL
+from topiary.app.jobs.progress import Notice
+from topiary.app.live.feed import TROUBLE, find_usual_run
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.form_fields import reword_options
+from topiary.app.pages.new_corpus import NewCorpusForm
+from topiary.app.pages.new_run import ForkRequest, NewRunForm
+from topiary.app.pages.requests import delete_run
+from topiary.app.pages.session import ANOTHER_RUN, Context
+from topiary.app.views.markup import draw_icon, draw_select
+from topiary.app.views.runs.corpus_form import ImportFacts, draw_imports
+from topiary.app.views.runs.notices import draw_missing_run, draw_no_run
+from topiary.app.views.runs.run_choice import (
     LOWEST,
     MOST_MARKED,
     ORDERS,
@@ -34,10 +34,17 @@ from app.views.runs.run_choice import (
     draw_run_choice,
     explain_order,
 )
-from app.views.runs.run_list import AT_ONCE, draw_empty_store, draw_preparation, draw_rest, draw_runs, select_runs
-from app.views.runs.run_table import TableRun, draw_run_table
-from store import corpora, corpus_rows
-from store.run_rows import RunRow
+from topiary.app.views.runs.run_list import (
+    AT_ONCE,
+    draw_empty_store,
+    draw_preparation,
+    draw_rest,
+    draw_runs,
+    select_runs,
+)
+from topiary.app.views.runs.run_table import TableRun, draw_run_table
+from topiary.store import corpora, corpus_rows
+from topiary.store.run_rows import RunRow
 
 ADD = "add"  # the tab with the form that adds documents
 SHOWN = ("find", "more", "order", "state", "corpus", "model")  # messages about which runs are listed

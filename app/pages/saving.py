@@ -4,22 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.read_hierarchy import find_snapshot_at
-from app.export.report import render_report
-from app.ingest.column_kinds import list_columns
-from app.jobs.downloads import DOWNLOADS
-from app.pages.components import Board, Message, TreeView
-from app.pages.filters import find_placed
-from app.pages.session import LONGEST_QUERY, Context
-from app.views.save_report import QUOTATIONS, ReportScope
-from app.views.save_table import FORMATS, SAVED_TABLES
-from app.views.text import end_sentence
-from app.views.tree.picture import TreeChoice
-from engine.hierarchy.tree import Node
-from store import corpora, runs
-from store.column_rows import CATEGORY, DATE, NUMBER
-from store.errors import StoreError
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot_at
+from topiary.app.export.report import render_report
+from topiary.app.ingest.column_kinds import list_columns
+from topiary.app.jobs.downloads import DOWNLOADS
+from topiary.app.pages.components import Board, Message, TreeView
+from topiary.app.pages.filters import find_placed
+from topiary.app.pages.session import LONGEST_QUERY, Context
+from topiary.app.views.save_report import QUOTATIONS, ReportScope
+from topiary.app.views.save_table import FORMATS, SAVED_TABLES
+from topiary.app.views.text import end_sentence
+from topiary.app.views.tree.picture import TreeChoice
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora, runs
+from topiary.store.column_rows import CATEGORY, DATE, NUMBER
+from topiary.store.errors import StoreError
 
 _KINDS = {"time": (DATE,), "groups": (CATEGORY, NUMBER)}  # of the column of a table
 
@@ -210,8 +210,8 @@ def write_run_table(
     options : mapping
         Fields of `app.export.run_tables.RunTableRequest`; a column of another kind than the table needs is left out.
     """
-    from app.export.run_tables import build_table, read_request, reads_shares  # load pandas, slowly
-    from app.export.tables import TableFileError, write_table
+    from topiary.app.export.run_tables import build_table, read_request, reads_shares  # load pandas, slowly
+    from topiary.app.export.tables import TableFileError, write_table
 
     downloads = context.actions.downloads
     name = f"topiary-run-{run}-{kind}.{form}"

@@ -9,19 +9,19 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from panel.viewable import Viewable
 
-from app.analysis.comparison import Comparison
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.analysis.mixing import MixingFigure, measure_mixing
-from app.analysis.partners import list_decisions
-from app.analysis.recurrence import SeedGroup, choose_most_seeds, find_seed_group, list_seed_runs, measure_group
-from app.live.ticks import Tick
-from app.pages.components import Board, Message
-from app.pages.session import ANOTHER_RUN, Context
-from app.views.compare.recurrence import SeedReport, draw_seed_page, draw_seed_progress
-from app.views.runs.notices import explain_missing_run, explain_no_topics
-from app.views.tree.opening import choose_threshold
-from engine.hierarchy.recurrence import Recurrence
-from store.run_rows import RunRow
+from topiary.app.analysis.comparison import Comparison
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.analysis.mixing import MixingFigure, measure_mixing
+from topiary.app.analysis.partners import list_decisions
+from topiary.app.analysis.recurrence import SeedGroup, choose_most_seeds, find_seed_group, list_seed_runs, measure_group
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.session import ANOTHER_RUN, Context
+from topiary.app.views.compare.recurrence import SeedReport, draw_seed_page, draw_seed_progress
+from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
+from topiary.app.views.tree.opening import choose_threshold
+from topiary.engine.hierarchy.recurrence import Recurrence
+from topiary.store.run_rows import RunRow
 
 PAUSE = 20.0  # seconds between two measurements while runs train
 _WATCHED = ["page", "run", "snapshot", "threshold"]

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from functools import partial
 
-from app.analysis.filters import FilterError
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.typical import TypicalWords, find_typical_words, sum_corpus_words
-from app.pages.filters import read_selection
-from app.pages.session import Context
-from app.views.trends.typical_card import TYPICAL_WORDS
-from store import corpora, runs
-from store.errors import StoreError
+from topiary.app.analysis.filters import FilterError
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.typical import TypicalWords, find_typical_words, sum_corpus_words
+from topiary.app.pages.filters import read_selection
+from topiary.app.pages.session import Context
+from topiary.app.views.trends.typical_card import TYPICAL_WORDS
+from topiary.store import corpora, runs
+from topiary.store.errors import StoreError
 
 _COUNTING = "Counting the words of the documents …"
 _REAL = "Words are not compared, because this corpus has real values in place of counts."

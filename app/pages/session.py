@@ -14,16 +14,16 @@ from urllib.parse import parse_qsl, quote, unquote
 
 import param
 
-from app.analysis.hierarchy import IDENTITY, format_identity, parse_identity
-from app.views.top_bar import NAMES
-from engine.hierarchy.topics import TRADE
-from engine.hierarchy.tree import RELATED as RELATION
+from topiary.app.analysis.hierarchy import IDENTITY, format_identity, parse_identity
+from topiary.app.views.top_bar import NAMES
+from topiary.engine.hierarchy.topics import TRADE
+from topiary.engine.hierarchy.tree import RELATED as RELATION
 
 if TYPE_CHECKING:
-    from app.live.actions import Actions
-    from app.live.feed import Feed
-    from app.live.ticks import Tick
-    from store.database import Database
+    from topiary.app.live.actions import Actions
+    from topiary.app.live.feed import Feed
+    from topiary.app.live.ticks import Tick
+    from topiary.store.database import Database
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNSET = "auto"  # stands in links for None, a field that has not been chosen

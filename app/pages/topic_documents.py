@@ -4,21 +4,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from app.analysis.filters import FilterError
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.passages import TopicPassage, choose_passages, weigh_words
-from app.ingest.new_documents import find_rules
-from app.pages.filters import find_placed, read_selection
-from app.pages.requests import list_topic_uses
-from app.pages.session import Context
-from app.views.explore.detail import TopicDocument
-from engine.contract import Array
-from engine.hierarchy.tree import Node
-from store import corpora
-from store.corpora import Document
-from store.corpus_rows import CorpusRow
-from store.errors import StoreError
-from store.run_rows import RunRow
+from topiary.app.analysis.filters import FilterError
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.passages import TopicPassage, choose_passages, weigh_words
+from topiary.app.ingest.new_documents import find_rules
+from topiary.app.pages.filters import find_placed, read_selection
+from topiary.app.pages.requests import list_topic_uses
+from topiary.app.pages.session import Context
+from topiary.app.views.explore.detail import TopicDocument
+from topiary.engine.contract import Array
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora
+from topiary.store.corpora import Document
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.errors import StoreError
+from topiary.store.run_rows import RunRow
 
 _SHOWN_DOCUMENTS = 8
 _READ_DOCUMENTS = 24  # among which passages are sought

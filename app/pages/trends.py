@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from panel.viewable import Viewable
 
-from app.analysis.filters import FilterError, FilterSources, split_ranges, write_date_range
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.analysis.inference import find_snapshot
-from app.analysis.topic_samples import TopicSamples, add_samples, sample_topics
-from app.analysis.trends import (
+from topiary.app.analysis.filters import FilterError, FilterSources, split_ranges, write_date_range
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.topic_samples import TopicSamples, add_samples, sample_topics
+from topiary.app.analysis.trends import (
     MOST_TOPICS,
     TimeFigure,
     group_documents,
@@ -19,24 +19,24 @@ from app.analysis.trends import (
     measure_over_time,
     rank_effects,
 )
-from app.analysis.typical import find_typical_topics
-from app.ingest.column_kinds import list_columns
-from app.live.ticks import Tick
-from app.pages.components import Board, Message
-from app.pages.filters import add_condition, find_placed, handle_filter, open_sources, read_selection
-from app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
-from app.pages.refining import RefineRequests
-from app.pages.saving import TableSaver
-from app.pages.selection_words import SelectionWords
-from app.pages.session import CHOICES, Context, read_field
-from app.views.trends.column_dialog import ColumnEntry
-from app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
-from app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
-from engine.contract import Array
-from store import columns, corpora, runs
-from store.column_rows import KINDS, LABEL, CorpusColumn
-from store.corpus_rows import CorpusRow
-from store.errors import StoreError
+from topiary.app.analysis.typical import find_typical_topics
+from topiary.app.ingest.column_kinds import list_columns
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.filters import add_condition, find_placed, handle_filter, open_sources, read_selection
+from topiary.app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
+from topiary.app.pages.refining import RefineRequests
+from topiary.app.pages.saving import TableSaver
+from topiary.app.pages.selection_words import SelectionWords
+from topiary.app.pages.session import CHOICES, Context, read_field
+from topiary.app.views.trends.column_dialog import ColumnEntry
+from topiary.app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
+from topiary.app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
+from topiary.engine.contract import Array
+from topiary.store import columns, corpora, runs
+from topiary.store.column_rows import KINDS, LABEL, CorpusColumn
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.errors import StoreError
 
 NO_SHARES = "The shares of the documents are not known yet: they are computed while the run trains, and when it ends."
 PLACING = "All documents are being placed in the topics of this run, once; this page goes on when that is done."

@@ -7,22 +7,22 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import Hierarchy
-from app.jobs import logs
-from app.jobs.claim import OUT_OF_MEMORY
-from app.jobs.estimates import CURVES, Curve, read_concentrations
-from app.jobs.forks import list_remedies
-from app.jobs.plan import name_step
-from app.live.ticks import Tick
-from app.pages.components import Board, Message
-from app.pages.curves import TALL_STYLE, WatchCurves
-from app.pages.film import Film
-from app.pages.requests import LatestRequest, delete_run
-from app.pages.session import ANOTHER_RUN, Context
-from app.views.run_facts import format_number
-from app.views.runs import kpis
-from app.views.runs.kpis import describe_snapshot, draw_preview, draw_waiting, draw_workers
-from app.views.runs.notices import (
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.jobs import logs
+from topiary.app.jobs.claim import OUT_OF_MEMORY
+from topiary.app.jobs.estimates import CURVES, Curve, read_concentrations
+from topiary.app.jobs.forks import list_remedies
+from topiary.app.jobs.plan import name_step
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.curves import TALL_STYLE, WatchCurves
+from topiary.app.pages.film import Film
+from topiary.app.pages.requests import LatestRequest, delete_run
+from topiary.app.pages.session import ANOTHER_RUN, Context
+from topiary.app.views.run_facts import format_number
+from topiary.app.views.runs import kpis
+from topiary.app.views.runs.kpis import describe_snapshot, draw_preview, draw_waiting, draw_workers
+from topiary.app.views.runs.notices import (
     DAMAGED_WAYS,
     SILENT_WAYS,
     LogTail,
@@ -31,9 +31,9 @@ from app.views.runs.notices import (
     explain_missing_run,
     explain_no_topics,
 )
-from app.views.theme import PAGE
-from store import events
-from store.run_rows import RunRow
+from topiary.app.views.theme import PAGE
+from topiary.store import events
+from topiary.store.run_rows import RunRow
 
 FIRST = "The first topics come with the first snapshot. On a new machine it compiles for about 20 s, once."
 COMING = ("queued", "running")  # states of a run that will have topics later

@@ -6,25 +6,30 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from panel.viewable import Viewable
 
-from app.analysis.concordance import WordContextLine, choose_word_contexts
-from app.analysis.filters import FilterError, FilterSources
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
-from app.analysis.passages import weigh_words
-from app.analysis.shares import order_documents
-from app.analysis.trends import group_documents
-from app.analysis.word_trends import WordOccurrences, measure_word_by_group, measure_word_over_time, read_occurrences
-from app.analysis.word_use import find_word, find_word_uses
-from app.ingest.new_documents import find_rules
-from app.pages.components import Board, Message
-from app.pages.filters import add_condition, handle_filter, open_sources, read_selection
-from app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
-from app.pages.session import CHOICES, Context, read_field
-from app.views.words import WordChoices, WordPageContents, draw_word_note, draw_word_page
-from engine.contract import Array
-from engine.hierarchy.tree import Node
-from store import columns, corpora
-from store.corpus_rows import CorpusRow
-from store.errors import NotFound, StoreError
+from topiary.app.analysis.concordance import WordContextLine, choose_word_contexts
+from topiary.app.analysis.filters import FilterError, FilterSources
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
+from topiary.app.analysis.passages import weigh_words
+from topiary.app.analysis.shares import order_documents
+from topiary.app.analysis.trends import group_documents
+from topiary.app.analysis.word_trends import (
+    WordOccurrences,
+    measure_word_by_group,
+    measure_word_over_time,
+    read_occurrences,
+)
+from topiary.app.analysis.word_use import find_word, find_word_uses
+from topiary.app.ingest.new_documents import find_rules
+from topiary.app.pages.components import Board, Message
+from topiary.app.pages.filters import add_condition, handle_filter, open_sources, read_selection
+from topiary.app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
+from topiary.app.pages.session import CHOICES, Context, read_field
+from topiary.app.views.words import WordChoices, WordPageContents, draw_word_note, draw_word_page
+from topiary.engine.contract import Array
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import columns, corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.errors import NotFound, StoreError
 
 _WAITING = "Counting the word in all documents …"
 _FIELDS = ("word", "run", "snapshot", "word", "where", "trail", "column", "unit", "moving", "weigh")

@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
-from app.jobs.plan import find_part
-from app.live.history import PointColumns
-from app.plots.read import Source, name_source
-from app.plots.request import COLUMN, Axis, FigureError, FigureRequest
-from app.plots.style import choose_line_style, set_options, set_size
+from topiary.app.jobs.plan import find_part
+from topiary.app.live.history import PointColumns
+from topiary.app.plots.read import Source, name_source
+from topiary.app.plots.request import COLUMN, Axis, FigureError, FigureRequest
+from topiary.app.plots.style import choose_line_style, set_options, set_size
 
 _LABELS: dict[Axis, str] = {
     "documents": "documents seen",

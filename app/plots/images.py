@@ -8,12 +8,12 @@ import holoviews as hv
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.predictions import ClassError
-from app.analysis.topic_images import draw_atom, has_pictures
-from app.plots.read import Source, choose_layer, choose_topics
-from app.plots.request import COLUMN, FigureError, FigureRequest
-from app.plots.sheet import cut, measure_width
-from app.plots.style import INK, POINTS, SMALL, TEXT, set_options, set_size
+from topiary.app.analysis.predictions import ClassError
+from topiary.app.analysis.topic_images import draw_atom, has_pictures
+from topiary.app.plots.read import Source, choose_layer, choose_topics
+from topiary.app.plots.request import COLUMN, FigureError, FigureRequest
+from topiary.app.plots.sheet import cut, measure_width
+from topiary.app.plots.style import INK, POINTS, SMALL, TEXT, set_options, set_size
 
 _IMAGE_USUAL, _COLUMNS, _IMAGE_GAP = 100, 10, 2  # topics in all by default, topics in a row, pixels between two
 

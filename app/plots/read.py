@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.partners import list_decisions
-from app.analysis.predictions import Classified
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.live.history import History, PointColumns
-from app.live.predictions import fetch_predictions
-from app.plots.request import FigureError, FigureRequest
-from engine.hierarchy.tree import Node
-from store import points, runs
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.analysis.comparison import Comparison, compare
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.partners import list_decisions
+from topiary.app.analysis.predictions import Classified
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.live.history import History, PointColumns
+from topiary.app.live.predictions import fetch_predictions
+from topiary.app.plots.request import FigureError, FigureRequest
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import points, runs
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 
 @dataclass(frozen=True)

@@ -126,5 +126,5 @@ def find_kind(name: str) -> FigureKind:
 
 def plot_figure(name: str, sources: Sequence[Any], request: FigureRequest) -> Any:
     """Return a figure of runs as a HoloViews element; ``sources`` are `app.plots.read.Source`."""
-    module = importlib.import_module(f"app.plots.{find_kind(name).module}")
+    module = importlib.import_module(f"topiary.app.plots.{find_kind(name).module}")
     return getattr(module, f"plot_{name}")(sources, request)

@@ -12,8 +12,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from numpy.typing import NDArray
 
-from app.plots.style import INK, PAPER, POINTS, TEXT, make_settings, set_options, set_size
-from app.views.text import replace_unprintable
+from topiary.app.plots.style import INK, PAPER, POINTS, TEXT, make_settings, set_options, set_size
+from topiary.app.views.text import replace_unprintable
 
 _PIXEL = 0.75  # points in a pixel
 Align = Literal["left", "center", "right"]

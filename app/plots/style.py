@@ -11,8 +11,8 @@ import holoviews.plotting.mpl  # registers the backend that saves files
 import matplotlib as mpl
 from matplotlib import font_manager, pyplot
 
-from app.plots.request import FigureError
-from app.views.palette import LIGHT
+from topiary.app.plots.request import FigureError
+from topiary.app.views.palette import LIGHT
 
 TEXT, SMALL = 7.0, 6.0  # points, the sizes of texts
 INK, MUTED, PAPER, RULE = LIGHT.ink, LIGHT.muted, LIGHT.paper, "#c9ced3"

@@ -6,14 +6,14 @@ from typing import NamedTuple
 import holoviews as hv
 import numpy as np
 
-from app.analysis.comparison import Comparison, Pair
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.plots.read import Source, choose_layer, choose_topics, match_sources, shorten_name
-from app.plots.request import COLUMN, FigureRequest
-from app.plots.sheet import FigureSheet, cut, measure_width, wrap
-from app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
-from app.views.text import format_percent
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.comparison import Comparison, Pair
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.plots.read import Source, choose_layer, choose_topics, match_sources, shorten_name
+from topiary.app.plots.request import COLUMN, FigureRequest
+from topiary.app.plots.sheet import FigureSheet, cut, measure_width, wrap
+from topiary.app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
+from topiary.app.views.text import format_percent
+from topiary.engine.hierarchy.tree import Node
 
 _USUAL, _WORDS, _LINES = 10, 12, 2  # topics by default; words and lines of a topic
 _LEADING, _GAP, _EDGE = 9.0, 5.0, 2.0  # points: distance of lines, gap between topics, margin

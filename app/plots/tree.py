@@ -6,17 +6,17 @@ from typing import NamedTuple
 import holoviews as hv
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.plots.read import Source
-from app.plots.request import COLUMN, FigureError, FigureRequest
-from app.plots.sheet import FigureSheet, measure_width, wrap
-from app.plots.style import MUTED, POINTS, SMALL
-from app.views.palette import LIGHT, find_layer_colour
-from app.views.tree.layout import weigh_links
-from app.views.tree.opening import choose_threshold, list_top_topics
-from app.views.tree.picture import TreeChoice, cut_tree
-from app.views.tree.positions import LayerRow, order_layers, spread_nodes
-from engine.hierarchy.tree import Edge, Node
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.plots.read import Source
+from topiary.app.plots.request import COLUMN, FigureError, FigureRequest
+from topiary.app.plots.sheet import FigureSheet, measure_width, wrap
+from topiary.app.plots.style import MUTED, POINTS, SMALL
+from topiary.app.views.palette import LIGHT, find_layer_colour
+from topiary.app.views.tree.layout import weigh_links
+from topiary.app.views.tree.opening import choose_threshold, list_top_topics
+from topiary.app.views.tree.picture import TreeChoice, cut_tree
+from topiary.app.views.tree.positions import LayerRow, order_layers, spread_nodes
+from topiary.engine.hierarchy.tree import Edge, Node
 
 # In points: distance of lines, padding in a box, gap between boxes, margin of the sheet, height of a layer's heading.
 _LEADING, _PADDING, _BOX_GAP, _MARGIN, _HEADING = 8.2, 3.0, 5.0, 2.0, 13.0

@@ -7,12 +7,12 @@ import holoviews as hv
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.filters import FilterError, parse_condition, read_sources, select_by_conditions
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.shares import LayerUse, find_placed_snapshot
-from app.analysis.topic_samples import IntervalKind, SpreadError, add_samples, sample_topics
-from app.analysis.trends import (
+from topiary.app.analysis.filters import FilterError, parse_condition, read_sources, select_by_conditions
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.shares import LayerUse, find_placed_snapshot
+from topiary.app.analysis.topic_samples import IntervalKind, SpreadError, add_samples, sample_topics
+from topiary.app.analysis.trends import (
     ColumnError,
     choose_column,
     choose_topics,
@@ -20,18 +20,18 @@ from app.analysis.trends import (
     measure_by_group,
     measure_over_time,
 )
-from app.plots.read import Source, choose_layer
-from app.plots.request import COLUMN, FigureError, FigureRequest
-from app.plots.sheet import cut, measure_width
-from app.plots.style import COLOURS, INK, MUTED, POINTS, RULE, TEXT, choose_line_style, set_options, set_size
-from app.views.text import format_percent
-from app.views.trends.group_chart import GroupBar
-from app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks
-from engine.contract import Array
-from engine.hierarchy.tree import Node
-from engine.lens.moments import Weighting
-from store import corpora
-from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from topiary.app.plots.read import Source, choose_layer
+from topiary.app.plots.request import COLUMN, FigureError, FigureRequest
+from topiary.app.plots.sheet import cut, measure_width
+from topiary.app.plots.style import COLOURS, INK, MUTED, POINTS, RULE, TEXT, choose_line_style, set_options, set_size
+from topiary.app.views.text import format_percent
+from topiary.app.views.trends.group_chart import GroupBar
+from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks
+from topiary.engine.contract import Array
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.lens.moments import Weighting
+from topiary.store import corpora
+from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 
 _SHAPE, _TALLEST = 0.66, 3.0  # height / width of a picture over time, and its largest height in inches
 _LEFT, _RIGHT, _TOP, _BOTTOM = 19.0, 3.0, 5.0, 16.0  # points: margins of the axes, at the left without numbers

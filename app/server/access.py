@@ -22,9 +22,9 @@ from pathlib import Path
 from tornado.httputil import HTTPServerRequest
 from tornado.web import create_signed_value, decode_signed_value
 
-from app.live.visitor import Role, Visitor
-from app.server.ports import ServeError
-from app.server.proxies import read_address
+from topiary.app.live.visitor import Role, Visitor
+from topiary.app.server.ports import ServeError
+from topiary.app.server.proxies import read_address
 
 log = logging.getLogger("topiary.access")
 

@@ -5,10 +5,10 @@ from urllib.parse import quote
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, RequestHandler
 
-from app.jobs.downloads import Downloads
-from app.live.cache import Cache
-from app.pages.map_requests import POINTS
-from app.server.access import Authentication
+from topiary.app.jobs.downloads import Downloads
+from topiary.app.live.cache import Cache
+from topiary.app.pages.map_requests import POINTS
+from topiary.app.server.access import Authentication
 
 PIECE = 1 << 20  # bytes in memory at a time
 MAP_POINTS = rf"/{POINTS}/([0-9a-f]{{64}})"

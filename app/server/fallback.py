@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from app.live.feed import TROUBLE, Feed, find_usual_run
-from app.pages.session import ANOTHER_RUN
-from app.views.top_bar import WITHOUT_A_RUN
-from store import runs
-from store.errors import NotFound
+from topiary.app.live.feed import TROUBLE, Feed, find_usual_run
+from topiary.app.pages.session import ANOTHER_RUN
+from topiary.app.views.top_bar import WITHOUT_A_RUN
+from topiary.store import runs
+from topiary.store.errors import NotFound
 
 
 class Fallback(NamedTuple):

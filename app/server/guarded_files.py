@@ -10,11 +10,11 @@ from tornado.httputil import HTTPServerRequest
 from tornado.routing import Matcher
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
-from app.server.hosts import send_sentence
-from app.server.ports import ServeError
+from topiary.app.server.hosts import send_sentence
+from topiary.app.server.ports import ServeError
 
 COMPONENTS = r"/components/(.*)"
-_PACKAGES = ("panel", "panel_material_ui", "app")  # only components of these packages are served
+_PACKAGES = ("panel", "panel_material_ui", "topiary")  # only components of these packages are served
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 _HANDLER_ERRORS = (
     AttributeError,

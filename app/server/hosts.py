@@ -14,7 +14,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.routing import Matcher
 from tornado.web import OutputTransform, RequestHandler
 
-from app.server.ports import ServeError
+from topiary.app.server.ports import ServeError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound

@@ -11,12 +11,12 @@ from tornado.ioloop import IOLoop
 from tornado.routing import Matcher
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
-from app.jobs import logs
-from app.live.visitor import Visitor
-from app.server.access import DAYS, Authentication
-from app.server.guarded_files import UnreadRequest
-from app.server.hosts import Hosts, send_sentence
-from app.views.login import draw_ended, draw_login, draw_logout
+from topiary.app.jobs import logs
+from topiary.app.live.visitor import Visitor
+from topiary.app.server.access import DAYS, Authentication
+from topiary.app.server.guarded_files import UnreadRequest
+from topiary.app.server.hosts import Hosts, send_sentence
+from topiary.app.views.login import draw_ended, draw_login, draw_logout
 
 # Paths relative to the page, which a proxy may serve anywhere.
 LOGIN = "login"

@@ -12,7 +12,7 @@ from typing import Any
 from tornado.httputil import HTTPMessageDelegate, HTTPServerRequest, split_host_and_port
 from tornado.routing import Router
 
-from app.server.ports import ServeError
+from topiary.app.server.ports import ServeError
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -23,15 +23,15 @@ from tornado.ioloop import PeriodicCallback
 from tornado.routing import PathMatches, Rule
 from tornado.websocket import WebSocketClosedError
 
-from app.jobs.downloads import DOWNLOADS
-from app.jobs.uploads import ADDRESS, LARGEST_UPLOAD, Uploads
-from app.live.actions import Actions
-from app.live.feed import Feed
-from app.machine import find_asset
-from app.pages.session import View, to_query
-from app.server.access import Authentication, Passwords, check_open_address
-from app.server.download_handlers import MAP_POINTS, FileSender, MapPoints
-from app.server.guarded_files import (
+from topiary.app.jobs.downloads import DOWNLOADS
+from topiary.app.jobs.uploads import ADDRESS, LARGEST_UPLOAD, Uploads
+from topiary.app.live.actions import Actions
+from topiary.app.live.feed import Feed
+from topiary.app.machine import find_asset
+from topiary.app.pages.session import View, to_query
+from topiary.app.server.access import Authentication, Passwords, check_open_address
+from topiary.app.server.download_handlers import MAP_POINTS, FileSender, MapPoints
+from topiary.app.server.guarded_files import (
     COMPONENTS,
     ComponentFiles,
     MalformedPath,
@@ -43,8 +43,8 @@ from app.server.guarded_files import (
     UnreadableQuery,
     read_prefix,
 )
-from app.server.hosts import EVERYWHERE, LOOPBACK, ForeignRequest, HostRefusal, Hosts, SafeHeaders
-from app.server.login import (
+from topiary.app.server.hosts import EVERYWHERE, LOOPBACK, ForeignRequest, HostRefusal, Hosts, SafeHeaders
+from topiary.app.server.login import (
     ENDED,
     LOGIN,
     LOGOUT,
@@ -55,10 +55,10 @@ from app.server.login import (
     LogoutForm,
     WithoutLogin,
 )
-from app.server.ports import choose_port
-from app.server.proxies import Proxies, ProxyRouter
-from app.server.quiet_log import limit_log
-from app.server.sessions import (
+from topiary.app.server.ports import choose_port
+from topiary.app.server.proxies import Proxies, ProxyRouter
+from topiary.app.server.quiet_log import limit_log
+from topiary.app.server.sessions import (
     LARGEST_MESSAGE,
     SHED,
     ChosenSession,
@@ -70,10 +70,10 @@ from app.server.sessions import (
     repair_current_document,
     repair_message_order,
 )
-from app.server.upload_handler import UploadReceiver
-from app.server.visit import Site, open_session
-from app.views import theme
-from store.database import open_database
+from topiary.app.server.upload_handler import UploadReceiver
+from topiary.app.server.visit import Site, open_session
+from topiary.app.views import theme
+from topiary.store.database import open_database
 
 IDLE = 20.0  # seconds until a connection without a request, or a request without all its headers, is closed
 SLOW = 30.0  # seconds that the body of a request may take; uploads may take longer

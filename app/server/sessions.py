@@ -30,9 +30,9 @@ from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
 from tornado.routing import Matcher
 
-from app.server.access import Authentication
-from app.server.guarded_files import UnreadRequest
-from app.server.hosts import POLICY, Hosts, make_nonce, make_policy, send_sentence
+from topiary.app.server.access import Authentication
+from topiary.app.server.guarded_files import UnreadRequest
+from topiary.app.server.hosts import POLICY, Hosts, make_nonce, make_policy, send_sentence
 
 
 def forget_document(document: Any) -> None:

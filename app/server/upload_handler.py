@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
-from app.ingest.options import parse_count
-from app.jobs.uploads import IncomingFile, UploadLimitError, Uploads
-from app.server.access import Authentication
+from topiary.app.ingest.options import parse_count
+from topiary.app.jobs.uploads import IncomingFile, UploadLimitError, Uploads
+from topiary.app.server.access import Authentication
 
 LONGEST = 24 * 3600.0  # seconds that a file may take to arrive
 _CLOSED = "This form is closed; open it again"

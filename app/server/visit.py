@@ -19,26 +19,26 @@ from panel.util.parameters import edit_readonly
 from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
 
-from app.jobs.gallery import choose_run, is_of_gallery
-from app.jobs.gallery_progress import measure_gallery
-from app.live.actions import Actions
-from app.live.feed import TROUBLE, Feed
-from app.live.ticks import Tick
-from app.live.visitor import Visitor
-from app.machine import find_asset
-from app.pages import session
-from app.pages.callouts import Callouts
-from app.pages.components import Board, Component, Message, ask_before_changes, make_asset_url
-from app.pages.explore_requests import reset_tab
-from app.pages.runs import build_missing_run_page, build_no_run_page, make_fork_tab
-from app.server import fallback
-from app.server.access import Authentication
-from app.server.sessions import close_connections, forget_document
-from app.views import theme, top_bar
-from app.views.markup import name_run
-from app.views.top_bar import NAMES, PAGES, WITHOUT_A_RUN
-from engine.settings import SettingError
-from store.database import Database
+from topiary.app.jobs.gallery import choose_run, is_of_gallery
+from topiary.app.jobs.gallery_progress import measure_gallery
+from topiary.app.live.actions import Actions
+from topiary.app.live.feed import TROUBLE, Feed
+from topiary.app.live.ticks import Tick
+from topiary.app.live.visitor import Visitor
+from topiary.app.machine import find_asset
+from topiary.app.pages import session
+from topiary.app.pages.callouts import Callouts
+from topiary.app.pages.components import Board, Component, Message, ask_before_changes, make_asset_url
+from topiary.app.pages.explore_requests import reset_tab
+from topiary.app.pages.runs import build_missing_run_page, build_no_run_page, make_fork_tab
+from topiary.app.server import fallback
+from topiary.app.server.access import Authentication
+from topiary.app.server.sessions import close_connections, forget_document
+from topiary.app.views import theme, top_bar
+from topiary.app.views.markup import name_run
+from topiary.app.views.top_bar import NAMES, PAGES, WITHOUT_A_RUN
+from topiary.engine.settings import SettingError
+from topiary.store.database import Database
 
 _NO_RUN = ""  # key of the page that replaces every page about a run while there is none
 _MISSING_RUN = "missing run"  # key of the page that replaces every page about a run that is not in the store

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.views.text import LONGEST_TITLE, shorten
-from engine.contract import Array, FloatArray, IntArray
-from engine.document_map.areas import Island
-from engine.document_map.layout import DocumentMap
+from topiary.app.views.text import LONGEST_TITLE, shorten
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.document_map.areas import Island
+from topiary.engine.document_map.layout import DocumentMap
 
 NO_CODE, NOT_SELECTED = 65535, 65534  # in place of the code by which a point is coloured
 _STEPS = 65535  # of a coordinate, along each side of the map

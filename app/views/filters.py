@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-from app.views.markup import draw_icon, draw_options, write_attributes, write_element
-from app.views.text import escape, shorten
+from topiary.app.views.markup import draw_icon, draw_options, write_attributes, write_element
+from topiary.app.views.text import escape, shorten
 
 _VALUE_TIP = "A category, or a range such as 2004..2005-06, 3.. or ..10; a part of a date is enough"
 _LETTERS = 50  # of a chip

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from app.views.markup import write_element
+from topiary.app.views.markup import write_element
 
 MOST = 20  # sections listed by a search at most
 _AROUND = 70  # characters of a snippet before the word found; it has twice as many from there on

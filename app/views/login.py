@@ -1,6 +1,6 @@
 """The pages for visitors who are not logged in; each is self-contained, as nothing else is served to them."""
 
-from app.views.text import escape
+from topiary.app.views.text import escape
 
 _STYLE = """
 :root{color-scheme:light dark;--ground:#F5F4EE;--card:#fff;--ink:#18241E;--muted:#5A6861;--edge:#8A958F;

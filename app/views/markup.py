@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from app.views.run_facts import RunFacts, name_model, name_state
-from app.views.text import LONGEST_TITLE, escape, shorten
+from topiary.app.views.run_facts import RunFacts, name_model, name_state
+from topiary.app.views.text import LONGEST_TITLE, escape, shorten
 
 _ICON_PATHS = {
     "pause": "M9 6v12M15 6v12",

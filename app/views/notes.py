@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from app.analysis.notes import LONGEST_AUTHOR, LONGEST_NOTE, LONGEST_TAG, Note, list_remarks
-from app.views.markup import write_attributes, write_element
-from app.views.text import escape
+from topiary.app.analysis.notes import LONGEST_AUTHOR, LONGEST_NOTE, LONGEST_TAG, Note, list_remarks
+from topiary.app.views.markup import write_attributes, write_element
+from topiary.app.views.text import escape
 
 _SUGGESTED = 50  # tags proposed while one is typed
 _NAME_TIP = "Shown with your notes and remembered by this browser; may be empty"

@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import BACKGROUND, INCOHERENT, LIGHT, Hierarchy, format_identity
-from app.analysis.notes import Note, list_remarks, list_tags
-from app.analysis.passages import TopicPassage
-from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.compare.recurrence import describe_found
-from app.views.markup import mark_places
-from app.views.notes import sign_note
-from app.views.report_trends import ReportTrends, draw_changes, draw_topic_trends
-from app.views.text import escape, format_percent
-from app.views.tree.opening import list_top_topics
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import BACKGROUND, INCOHERENT, LIGHT, Hierarchy, format_identity
+from topiary.app.analysis.notes import Note, list_remarks, list_tags
+from topiary.app.analysis.passages import TopicPassage
+from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.views.compare.recurrence import describe_found
+from topiary.app.views.markup import mark_places
+from topiary.app.views.notes import sign_note
+from topiary.app.views.report_trends import ReportTrends, draw_changes, draw_topic_trends
+from topiary.app.views.text import escape, format_percent
+from topiary.app.views.tree.opening import list_top_topics
+from topiary.engine.hierarchy.tree import Node
 
 _WORDS = 12  # of a topic, with bars
 _RELATIVES = 6  # parents and children of a topic

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicSeries, describe_bands
-from app.views.palette import LIGHT
-from app.views.text import escape, format_percent, shorten
-from app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
-from engine.contract import FloatArray
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicSeries, describe_bands
+from topiary.app.views.palette import LIGHT
+from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
+from topiary.engine.contract import FloatArray
+from topiary.engine.hierarchy.tree import Node
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 460, 120, 40, 18, 6
 _HEADROOM = 1.4  # height of a picture in multiples of the largest share, at most; bands may be cut at the top

@@ -5,7 +5,7 @@ import math
 from datetime import datetime
 from typing import Any, Protocol
 
-from app.jobs.estimates import Estimate
+from topiary.app.jobs.estimates import Estimate
 
 
 class RunFacts(Protocol):

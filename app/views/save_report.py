@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy
-from app.views.markup import write_attributes, write_element
-from app.views.text import escape
-from app.views.tree.picture import TreeChoice, cut_tree, list_below
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.views.markup import write_attributes, write_element
+from topiary.app.views.text import escape
+from topiary.app.views.tree.picture import TreeChoice, cut_tree, list_below
+from topiary.engine.hierarchy.tree import Node
 
 QUOTATIONS = {"three": "Three for each topic", "none": "Without quotations"}
 _USUAL, _USUAL_QUOTATIONS = "all", "three"

@@ -1,8 +1,8 @@
 """The dialog in which a visitor saves a table of a run as a file."""
 
-from app.analysis.hierarchy import Hierarchy
-from app.views.markup import draw_options, write_attributes, write_element
-from app.views.text import escape
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.views.markup import draw_options, write_attributes, write_element
+from topiary.app.views.text import escape
 
 SAVED_TABLES = {
     "topics": "Topics: words, shares, certainty, relatives",

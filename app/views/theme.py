@@ -8,7 +8,7 @@ the light and the dark theme; the variables are in ``assets/css/tokens.css``.
 from functools import cache
 from typing import Any, NamedTuple
 
-from app.machine import find_asset
+from topiary.app.machine import find_asset
 
 FONT = '"Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 SERIES = ("#0B9B74", "#E08E00", "#3D94D1", "#C8699C", "#D5602B", "#7F8C86")

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from app.jobs.gallery_progress import GalleryProgress
-from app.views.markup import draw_icon, draw_options, draw_state, list_run_entries, write_element
-from app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
-from app.views.runs.corpus_form import draw_meter
-from app.views.runs.run_list import FORK, NO_FORK, draw_verb_buttons, select_runs
-from app.views.text import escape
+from topiary.app.jobs.gallery_progress import GalleryProgress
+from topiary.app.views.markup import draw_icon, draw_options, draw_state, list_run_entries, write_element
+from topiary.app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
+from topiary.app.views.runs.corpus_form import draw_meter
+from topiary.app.views.runs.run_list import FORK, NO_FORK, draw_verb_buttons, select_runs
+from topiary.app.views.text import escape
 
 
 class AppPage(NamedTuple):
@@ -46,24 +46,24 @@ class AppPage(NamedTuple):
 
     def builder(self) -> Any:
         """Import the function that builds the page."""
-        return resolve_name(self.built_by)
+        return resolve_name(f"topiary.app.pages.{self.built_by}")
 
 
 # fmt: off
 PAGES = (
-    AppPage("runs", "Runs", "list", "Start, continue and compare runs", "app.pages.runs:build_runs_page", of_run=False),
-    AppPage("watch", "Watch", "pulse", "See a run learn", "app.pages.watch:build_watch_page"),
-    AppPage("explore", "Explore", "tree", "Look into the tree of topics", "app.pages.explore:build_explore_page"),
-    AppPage("classes", "Classes", "target", "See which classes a run predicts", "app.pages.classes:build_classes_page",
+    AppPage("runs", "Runs", "list", "Start, continue and compare runs", "runs:build_runs_page", of_run=False),
+    AppPage("watch", "Watch", "pulse", "See a run learn", "watch:build_watch_page"),
+    AppPage("explore", "Explore", "tree", "Look into the tree of topics", "explore:build_explore_page"),
+    AppPage("classes", "Classes", "target", "See which classes a run predicts", "classes:build_classes_page",
          of_classes=True),
-    AppPage("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare:build_compare_page"),
+    AppPage("compare", "Compare", "compare", "See how two runs differ", "compare:build_compare_page"),
     AppPage("seeds", "Seeds", "again", "See what comes back in runs with other seeds",
-            "app.pages.seeds:build_seeds_page", in_bar=False),
-    AppPage("trends", "Trends", "chart", "See topics over time and by group", "app.pages.trends:build_trends_page"),
-    AppPage("word", "Word", "letter", "See where a word is used", "app.pages.words:build_word_page", in_bar=False),
+            "seeds:build_seeds_page", in_bar=False),
+    AppPage("trends", "Trends", "chart", "See topics over time and by group", "trends:build_trends_page"),
+    AppPage("word", "Word", "letter", "See where a word is used", "words:build_word_page", in_bar=False),
     AppPage("documents", "Documents", "page", "Find the topics of a document",
-            "app.pages.documents:build_documents_page"),
-    AppPage("guide", "Guide", "book", "Read how everything works", "app.pages.guide:build_guide_page", of_run=False),
+            "documents:build_documents_page"),
+    AppPage("guide", "Guide", "book", "Read how everything works", "guide:build_guide_page", of_run=False),
 )
 # fmt: on
 NAMES = tuple(page.name for page in PAGES)

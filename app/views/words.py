@@ -5,18 +5,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.analysis.concordance import WordContextLine
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.word_trends import WordGroups, WordPeriods
-from app.views.explore.word_card import draw_word_topics
-from app.views.filters import draw_conditions, draw_filter_form
-from app.views.markup import draw_title, mark_places, write_attributes, write_element
-from app.views.palette import LIVE
-from app.views.text import escape, format_percent, shorten
-from app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
-from app.views.trends.group_chart import GroupBar, draw_group_bars
-from app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.concordance import WordContextLine
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.word_trends import WordGroups, WordPeriods
+from topiary.app.views.explore.word_card import draw_word_topics
+from topiary.app.views.filters import draw_conditions, draw_filter_form
+from topiary.app.views.markup import draw_title, mark_places, write_attributes, write_element
+from topiary.app.views.palette import LIVE
+from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
+from topiary.app.views.trends.group_chart import GroupBar, draw_group_bars
+from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
+from topiary.engine.hierarchy.tree import Node
 
 _TOPICS = 8  # listed of a layer
 _NO_DATES = "No column of this corpus holds dates. topiary columns lists the columns, and changes their kinds."

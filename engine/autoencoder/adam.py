@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.jit import compiled
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.jit import compiled
 
 FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # decay of the two moments, and a constant that avoids division by 0
 

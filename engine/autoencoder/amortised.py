@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from engine import corpus, streams
-from engine.autoencoder import encoder, hybrid
-from engine.autoencoder.encoder import POSTERIORS, Dropout, Heads, TablePrior, Tape
-from engine.autoencoder.hybrid import Clock, Hybrid, State
-from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
-from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import Locals, plan_inference
-from engine.gibbs.tokens import Globals
-from engine.gpu.encoded import EncodedDocuments
-from engine.streams import Address
-from engine.topic_moves import diffusion
+from topiary.engine import corpus, streams
+from topiary.engine.autoencoder import encoder, hybrid
+from topiary.engine.autoencoder.encoder import POSTERIORS, Dropout, Heads, TablePrior, Tape
+from topiary.engine.autoencoder.hybrid import Clock, Hybrid, State
+from topiary.engine.contract import Batch, FloatArray, Local, Rates, Sweeps
+from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.local import Locals, plan_inference
+from topiary.engine.gibbs.tokens import Globals
+from topiary.engine.gpu.encoded import EncodedDocuments
+from topiary.engine.streams import Address
+from topiary.engine.topic_moves import diffusion
 
 ROWS = 32  # documents in a table
 _SAMPLE_BITS = 20  # bits of a noise address that hold the number of the sample

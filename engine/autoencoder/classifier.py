@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.autoencoder.encoder import Dropout, softplus, softplus_slope
-from engine.contract import Array, Batch, FloatArray
-from engine.gibbs.augment import draw_normals, draw_uniforms
-from engine.streams import DROPPED, LABELS, LOGITS, make_generator
+from topiary.engine.autoencoder.encoder import Dropout, softplus, softplus_slope
+from topiary.engine.contract import Array, Batch, FloatArray
+from topiary.engine.gibbs.augment import draw_normals, draw_uniforms
+from topiary.engine.streams import DROPPED, LABELS, LOGITS, make_generator
 
 LAST = 3  # arrays of the last layer (mean, spread, bias), which come last among the weights
 START_SPREAD = -5.0  # its softplus is the initial standard deviation of a weight

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.autoencoder import rsvi, weibull
-from engine.contract import Array, Batch, FloatArray
-from engine.corpus import list_owners
-from engine.jit import compiled
-from engine.shared_settings import EncoderShape
+from topiary.engine.autoencoder import rsvi, weibull
+from topiary.engine.contract import Array, Batch, FloatArray
+from topiary.engine.corpus import list_owners
+from topiary.engine.jit import compiled
+from topiary.engine.shared_settings import EncoderShape
 
 POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
 PER_LAYER = 6  # W3, b3, W1, b1, W2, b2

@@ -17,19 +17,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import streams, widths
-from engine.autoencoder import adam, encoder
-from engine.contract import Array, Batch, Event, Facts, FloatArray
-from engine.gibbs.local import LINKS, Sampler
-from engine.gibbs.upper import Hyper
-from engine.gpu.devices import Device
-from engine.gpu.encoded import EncodedSweeper
-from engine.hierarchy import topics
-from engine.pool import Pool
-from engine.settings import SettingError
-from engine.topic_moves import steps
-from engine.topic_moves.steps import Variables
-from engine.widths import GrowthRule
+from topiary.engine import streams, widths
+from topiary.engine.autoencoder import adam, encoder
+from topiary.engine.contract import Array, Batch, Event, Facts, FloatArray
+from topiary.engine.gibbs.local import LINKS, Sampler
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu.devices import Device
+from topiary.engine.gpu.encoded import EncodedSweeper
+from topiary.engine.hierarchy import topics
+from topiary.engine.pool import Pool
+from topiary.engine.settings import SettingError
+from topiary.engine.topic_moves import steps
+from topiary.engine.topic_moves.steps import Variables
+from topiary.engine.widths import GrowthRule
 
 NEVER = 1 << 40  # number of a sweep that is never reached
 

@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from engine import corpus, streams
-from engine.autoencoder import adam, amortised, encoder, hybrid
-from engine.autoencoder.adam import Moments, RowGradient
-from engine.autoencoder.classifier import Classifier, Lesson
-from engine.autoencoder.encoder import PER_LAYER, TablePrior, Tape
-from engine.autoencoder.hybrid import Clock, Hybrid, State
-from engine.contract import Array, Batch, FloatArray, Info, Kernel, Rates, Sweeps, Topics
-from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import LayerCounts, SweepSums
-from engine.gibbs.tokens import Globals
-from engine.gpu.devices import read_arrays
-from engine.gpu.encoded import EncodedDocuments, EncodedSweeper
-from engine.streams import Address
-from engine.topic_moves import steps
+from topiary.engine import corpus, streams
+from topiary.engine.autoencoder import adam, amortised, encoder, hybrid
+from topiary.engine.autoencoder.adam import Moments, RowGradient
+from topiary.engine.autoencoder.classifier import Classifier, Lesson
+from topiary.engine.autoencoder.encoder import PER_LAYER, TablePrior, Tape
+from topiary.engine.autoencoder.hybrid import Clock, Hybrid, State
+from topiary.engine.contract import Array, Batch, FloatArray, Info, Kernel, Rates, Sweeps, Topics
+from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.local import LayerCounts, SweepSums
+from topiary.engine.gibbs.tokens import Globals
+from topiary.engine.gpu.devices import read_arrays
+from topiary.engine.gpu.encoded import EncodedDocuments, EncodedSweeper
+from topiary.engine.streams import Address
+from topiary.engine.topic_moves import steps
 
 DECAY = 1000  # mini-batches after which the encoder's step size begins to fall
 ROWS = 100  # documents of one table: large enough for the matrix library

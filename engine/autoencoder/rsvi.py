@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from engine.autoencoder import weibull
-from engine.contract import Array, FloatArray
-from engine.gibbs.augment import draw_normal
-from engine.jit import compiled
-from engine.streams import draw_positive, start_stream
+from topiary.engine.autoencoder import weibull
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.augment import draw_normal
+from topiary.engine.jit import compiled
+from topiary.engine.streams import draw_positive, start_stream
 
 STEPS = 5  # B: uniform numbers that bring a draw of shape k + B down to shape k
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs.augment import digamma
-from engine.jit import compiled
-from engine.streams import draw_positive, start_stream
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.augment import digamma
+from topiary.engine.jit import compiled
+from topiary.engine.streams import draw_positive, start_stream
 
 EULER = 0.57721566490153286061
 LOW_SHAPE, HIGH_SHAPE = 0.02, 1e4  # 1/k <= 50: Gamma(1 + 1/k) and the smallest scales stay within float64

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.belief import network
-from engine.belief.network import NetScratch, Network, sigmoid
-from engine.contract import Array, Counts, FloatArray
-from engine.gibbs.augment import draw_crt
-from engine.jit import compiled
-from engine.streams import Address, Stream, draw_uniform, start_stream
+from topiary.engine.belief import network
+from topiary.engine.belief.network import NetScratch, Network, sigmoid
+from topiary.engine.contract import Array, Counts, FloatArray
+from topiary.engine.gibbs.augment import draw_crt
+from topiary.engine.jit import compiled
+from topiary.engine.streams import Address, Stream, draw_uniform, start_stream
 
 NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # what is summed over the kept sweeps
 UNIT = 4294967296.0  # 2^32: one in the fixed-point sums, which are exact in any order

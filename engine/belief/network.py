@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs.augment import Draw, draw_exponential, draw_normal
-from engine.jit import compiled
-from engine.streams import Stream, draw_uniform
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.augment import Draw, draw_exponential, draw_normal
+from topiary.engine.jit import compiled
+from topiary.engine.streams import Stream, draw_uniform
 
 MOST_LOGIT = 30.0  # bound of log-odds, so that no state of a unit is impossible
 FIRST_WEIGHT = 3.0  # initial weight between a unit and the units below that form its cluster

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import streams
-from engine.belief import documents
-from engine.belief.documents import NetDocs, NetGlobals, NetOutcome, NetPlan, Tallies
-from engine.contract import Array, Batch, Local, Rates, Sweeps
-from engine.gibbs.local import MOST_COUNTED, find_token_starts
-from engine.pool import Pool, add_in_place, cut_rows
-from engine.streams import Address
+from topiary.engine import streams
+from topiary.engine.belief import documents
+from topiary.engine.belief.documents import NetDocs, NetGlobals, NetOutcome, NetPlan, Tallies
+from topiary.engine.contract import Array, Batch, Local, Rates, Sweeps
+from topiary.engine.gibbs.local import MOST_COUNTED, find_token_starts
+from topiary.engine.pool import Pool, add_in_place, cut_rows
+from topiary.engine.streams import Address
 
 PLACING = Sweeps(20, 20)  # per layer, by default, to place new documents
 

@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import schedule, streams
-from engine.belief import documents, network
-from engine.belief.documents import LOG_HALF
-from engine.belief.network import MOST_LOGIT
-from engine.contract import Array, FloatArray
-from engine.gibbs.augment import draw_normal
-from engine.jit import compiled
-from engine.models.dpfa import Config
-from engine.pool import Pool
-from engine.streams import SHAPES, start_stream
-from engine.topic_moves import diffusion, dirichlet
-from engine.topic_moves.rows import LayerAddress
+from topiary.engine import schedule, streams
+from topiary.engine.belief import documents, network
+from topiary.engine.belief.documents import LOG_HALF
+from topiary.engine.belief.network import MOST_LOGIT
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.augment import draw_normal
+from topiary.engine.jit import compiled
+from topiary.engine.models.dpfa import Config
+from topiary.engine.pool import Pool
+from topiary.engine.streams import SHAPES, start_stream
+from topiary.engine.topic_moves import diffusion, dirichlet
+from topiary.engine.topic_moves.rows import LayerAddress
 
 SHAPE, RATE = 1.1, 0.01  # gamma prior of a weight's precision, which makes the weight's prior a Student's t
 LEAST_SHAPE = 1e-9  # smallest r, so that every topic remains possible

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.black_box import families
-from engine.black_box.weights import PARTS
-from engine.contract import Array, Counts, FloatArray
-from engine.jit import compiled, inlined
-from engine.pool import Pool, cut_evenly
+from topiary.engine.black_box import families
+from topiary.engine.black_box.weights import PARTS
+from topiary.engine.contract import Array, Counts, FloatArray
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.pool import Pool, cut_evenly
 
 
 class Units(NamedTuple):

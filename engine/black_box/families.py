@@ -11,9 +11,9 @@ shape and mean, which are orthogonal in the Fisher metric, so that steps in one 
 from math import exp, lgamma, log, log1p, sqrt
 from typing import Any, NamedTuple, TypeAlias
 
-from engine.gibbs.augment import draw_exponential, draw_normal, judge_large_gamma
-from engine.jit import compiled, inlined
-from engine.streams import Stream, draw_positive, draw_uniform
+from topiary.engine.gibbs.augment import draw_exponential, draw_normal, judge_large_gamma
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.streams import Stream, draw_positive, draw_uniform
 
 GAMMA, BERNOULLI, POISSON, NORMAL = range(4)  # families of a variable
 IDENTITY, SIGMOID, SOFTPLUS_LINK = range(3)  # links from the weighted sum of the units above to the mean of a unit

@@ -4,17 +4,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import schedule, streams
-from engine.black_box import documents, pathwise, scores, weights
-from engine.black_box.documents import Loadings, Params, Terms, Trace, Units
-from engine.black_box.families import GAMMA, StepSize
-from engine.black_box.weights import PARTS, Prior, WeightAddress, WeightDraw, Weights
-from engine.contract import Array, Batch, Counts, FloatArray, Rates, Sweeps
-from engine.corpus import list_owners, sort_by_word
-from engine.jit import compiled
-from engine.pool import Pool, cut_evenly
-from engine.schedule import Schedule
-from engine.streams import Address
+from topiary.engine import schedule, streams
+from topiary.engine.black_box import documents, pathwise, scores, weights
+from topiary.engine.black_box.documents import Loadings, Params, Terms, Trace, Units
+from topiary.engine.black_box.families import GAMMA, StepSize
+from topiary.engine.black_box.weights import PARTS, Prior, WeightAddress, WeightDraw, Weights
+from topiary.engine.contract import Array, Batch, Counts, FloatArray, Rates, Sweeps
+from topiary.engine.corpus import list_owners, sort_by_word
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool, cut_evenly
+from topiary.engine.schedule import Schedule
+from topiary.engine.streams import Address
 
 _MOST_SAMPLES = 1 << 12  # most samples of a step, because the sample is part of a stream's address
 _SAMPLE_DIVISOR = 4  # a score-function step of documents alone takes the samples of a training step divided by this

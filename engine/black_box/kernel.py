@@ -4,17 +4,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import contract, first_topics, streams
-from engine.black_box import families, inference, weights
-from engine.black_box.documents import Loadings, Params, Units
-from engine.black_box.families import BERNOULLI, GAMMA, IDENTITY, SOFTPLUS_LINK
-from engine.black_box.inference import Evidence, InferencePlan
-from engine.black_box.weights import Prior, Weights
-from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Link, Rates, Sweeps, Topics
-from engine.gibbs.augment import draw_normals
-from engine.hierarchy.topics import collect_arrays
-from engine.pool import Pool
-from engine.schedule import Schedule
+from topiary.engine import contract, first_topics, streams
+from topiary.engine.black_box import families, inference, weights
+from topiary.engine.black_box.documents import Loadings, Params, Units
+from topiary.engine.black_box.families import BERNOULLI, GAMMA, IDENTITY, SOFTPLUS_LINK
+from topiary.engine.black_box.inference import Evidence, InferencePlan
+from topiary.engine.black_box.weights import Prior, Weights
+from topiary.engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Link, Rates, Sweeps, Topics
+from topiary.engine.gibbs.augment import draw_normals
+from topiary.engine.hierarchy.topics import collect_arrays
+from topiary.engine.pool import Pool
+from topiary.engine.schedule import Schedule
 
 
 def sum_columns(table: FloatArray) -> FloatArray:

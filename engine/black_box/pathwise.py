@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.black_box import families
-from engine.black_box.documents import Loadings, Params, Trace, Units, compute_dot_product, sum_above
-from engine.contract import Array, Counts, FloatArray
-from engine.jit import compiled, inlined
-from engine.streams import Address, Stream, start_stream
+from topiary.engine.black_box import families
+from topiary.engine.black_box.documents import Loadings, Params, Trace, Units, compute_dot_product, sum_above
+from topiary.engine.contract import Array, Counts, FloatArray
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.streams import Address, Stream, start_stream
 
 
 @inlined

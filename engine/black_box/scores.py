@@ -8,12 +8,12 @@ from math import exp, lgamma, log
 
 import numpy as np
 
-from engine.black_box import families
-from engine.black_box.documents import Loadings, Params, Terms, Trace, Units, compute_dot_product, sum_above
-from engine.black_box.weights import Scores, add_sample, estimate_gradient
-from engine.contract import Array, Counts, FloatArray
-from engine.jit import compiled, inlined
-from engine.streams import Address, Stream, start_stream
+from topiary.engine.black_box import families
+from topiary.engine.black_box.documents import Loadings, Params, Terms, Trace, Units, compute_dot_product, sum_above
+from topiary.engine.black_box.weights import Scores, add_sample, estimate_gradient
+from topiary.engine.contract import Array, Counts, FloatArray
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.streams import Address, Stream, start_stream
 
 
 @inlined

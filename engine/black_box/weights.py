@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import streams
-from engine.black_box import families
-from engine.contract import Array, FloatArray
-from engine.gibbs.augment import draw_normal
-from engine.jit import compiled, inlined
-from engine.pool import Pool, cut_evenly
-from engine.streams import start_stream
+from topiary.engine import streams
+from topiary.engine.black_box import families
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.augment import draw_normal
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.pool import Pool, cut_evenly
+from topiary.engine.streams import start_stream
 
 PARTS = 16  # pieces of work, whatever the number of threads: sums are added in their order
 _MOST_DRAWS = 1 << 12  # most samples of a step, because step and sample share one word of a stream's address

@@ -11,10 +11,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from engine.contract import Array, FloatArray, IntArray
-from engine.document_map.features import NONE
-from engine.document_map.layout import DocumentMap
-from engine.jit import compiled
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.document_map.features import NONE
+from topiary.engine.document_map.layout import DocumentMap
+from topiary.engine.jit import compiled
 
 LEAST_CELLS, MOST_CELLS = 8, 96  # of the grid in which islands are found, along each axis: the root of the documents
 LEAST_SHARE = 0.1  # of the documents of a topic; smaller areas have no name, unless they are its largest

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, IntArray
-from engine.jit import compiled
-from engine.pool import Pool, add_in_place, cut_evenly
+from topiary.engine.contract import Array, IntArray
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool, add_in_place, cut_evenly
 
 SCALE = 4000  # of the rounded roots; well below 2^12, since rounding may lengthen a row
 NONE = -1  # stands for the strongest topic of a document that has none

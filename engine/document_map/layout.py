@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import Array, IntArray
-from engine.document_map import start
-from engine.document_map.features import NONE, MapFeatures, find_strongest
-from engine.document_map.neighbours import find_neighbours, link_neighbours
-from engine.document_map.sweeps import MovementPlan, Progress, sweep_documents
-from engine.pool import Pool
+from topiary.engine.contract import Array, IntArray
+from topiary.engine.document_map import start
+from topiary.engine.document_map.features import NONE, MapFeatures, find_strongest
+from topiary.engine.document_map.neighbours import find_neighbours, link_neighbours
+from topiary.engine.document_map.sweeps import MovementPlan, Progress, sweep_documents
+from topiary.engine.pool import Pool
 
 _LARGE = 300_000  # documents from which on half the sweeps must do
 _WHOLE, _WHOLE_LARGE = MovementPlan(300, 1.0), MovementPlan(150, 1.0)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import Array, IntArray
-from engine.document_map.features import BUCKETS, NONE, MapFeatures
-from engine.jit import compiled
-from engine.pool import Pool, cut_evenly
-from engine.streams import make_generator
+from topiary.engine.contract import Array, IntArray
+from topiary.engine.document_map.features import BUCKETS, NONE, MapFeatures
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool, cut_evenly
+from topiary.engine.streams import make_generator
 
 NEIGHBOURS = 10  # of each document
 ROUNDS = 2

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine import streams
-from engine.contract import Array, FloatArray, IntArray
-from engine.document_map.features import JITTER, SCALE, MapFeatures, count_cooccurrence
-from engine.hierarchy.tree import scale_classically, separate_circles
-from engine.jit import compiled
-from engine.pool import Pool
+from topiary.engine import streams
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.document_map.features import JITTER, SCALE, MapFeatures, count_cooccurrence
+from topiary.engine.hierarchy.tree import scale_classically, separate_circles
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool
 
 WEIGHTS = (0.4, 0.3, 0.3)  # of documents in common, of parents in layer 2, and of parents in layer 3
 SPREAD = 6.0  # standard deviation of the coordinates with which the sweeps start

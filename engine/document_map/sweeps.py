@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import streams
-from engine.contract import Array, IntArray
-from engine.document_map.features import NEGATIVES
-from engine.document_map.neighbours import NeighbourGraph
-from engine.jit import compiled
-from engine.pool import Pool, cut_evenly
+from topiary.engine import streams
+from topiary.engine.contract import Array, IntArray
+from topiary.engine.document_map.features import NEGATIVES
+from topiary.engine.document_map.neighbours import NeighbourGraph
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool, cut_evenly
 
 NEGATIVES_OF_A_LINK = 2  # random documents that push a document away, for each link that attracts it
 _PULL = 0.5  # of a link; documents that are neighbours of each other have two

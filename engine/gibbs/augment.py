@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.jit import compiled, inlined
-from engine.streams import Stream, draw_bits, draw_positive, draw_uniform, start_stream
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.streams import Stream, draw_bits, draw_positive, draw_uniform, start_stream
 
 Draw: TypeAlias = Any  # (value, Stream): numba infers the type, the type checker cannot
 

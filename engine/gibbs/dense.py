@@ -6,11 +6,11 @@ depends on whether a topic is new to the document, which the processor could not
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs import simd
-from engine.gibbs.upper import EIGHT, NONE, ONE, SEVEN, uint
-from engine.jit import compiled, inlined
-from engine.streams import Stream, draw_uniform
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs import simd
+from topiary.engine.gibbs.upper import EIGHT, NONE, ONE, SEVEN, uint
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.streams import Stream, draw_uniform
 
 _NO_PLACE = uint(0xFFFFFFFF)
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs import augment
-from engine.jit import compiled, inlined
-from engine.streams import Stream, mix_bits
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs import augment
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.streams import Stream, mix_bits
 
 _LOG_2 = log(2.0)
 _LEAST = -708.0  # for smaller x, e^x is not a normal number

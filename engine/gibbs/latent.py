@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.gibbs.augment import Draw, draw_exponential
-from engine.jit import compiled
-from engine.streams import Stream, draw_positive, draw_uniform
+from topiary.engine.gibbs.augment import Draw, draw_exponential
+from topiary.engine.jit import compiled
+from topiary.engine.streams import Stream, draw_positive, draw_uniform
 
 _HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 MOST_RATE = 9007199254740992.0  # 2^53: above it float64 cannot count by ones

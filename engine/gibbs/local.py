@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, Batch, Counts, FloatArray, Local, Rates, Sweeps
-from engine.gibbs import collapsed, plain, priors
-from engine.gibbs.collapsed import Outcome, SweepPlan, Tables
-from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import Hyper, count_upper, pack_layers, unpack_tables
-from engine.jit import compiled
-from engine.pool import Pool, add_in_place, cut_evenly, cut_rows
-from engine.streams import Address
+from topiary.engine.contract import Array, Batch, Counts, FloatArray, Local, Rates, Sweeps
+from topiary.engine.gibbs import collapsed, plain, priors
+from topiary.engine.gibbs.collapsed import Outcome, SweepPlan, Tables
+from topiary.engine.gibbs.tokens import Globals
+from topiary.engine.gibbs.upper import Hyper, count_upper, pack_layers, unpack_tables
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool, add_in_place, cut_evenly, cut_rows
+from topiary.engine.streams import Address
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
 

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs import upper as above
-from engine.gibbs.augment import compute_expected_crt, draw_crt, draw_gamma
-from engine.gibbs.collapsed import COUNTS, RATES, Outcome, SweepPlan, Tables, start_locals
-from engine.gibbs.latent import draw_truncated_bessel, draw_truncated_poisson, log_factorial
-from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import Hyper, Layers, Scratch
-from engine.jit import compiled
-from engine.streams import Address, Stream, draw_uniform, start_stream
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs import upper as above
+from topiary.engine.gibbs.augment import compute_expected_crt, draw_crt, draw_gamma
+from topiary.engine.gibbs.collapsed import COUNTS, RATES, Outcome, SweepPlan, Tables, start_locals
+from topiary.engine.gibbs.latent import draw_truncated_bessel, draw_truncated_poisson, log_factorial
+from topiary.engine.gibbs.tokens import Globals
+from topiary.engine.gibbs.upper import Hyper, Layers, Scratch
+from topiary.engine.jit import compiled
+from topiary.engine.streams import Address, Stream, draw_uniform, start_stream
 
 POISSON, BERNOULLI, GAMMA = 0, 1, 2
 UNIT = 1 << 30  # one count in the fixed-point tables of expected statistics, whose sums are exact in any order

@@ -7,10 +7,10 @@ at once.  With more layers, a topic c of layer 2 is drawn first, then k given c.
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs.upper import EIGHT, NONE, ONE, multiply_rows, sum_block, uint
-from engine.jit import compiled, inlined
-from engine.streams import Stream, draw_uniform
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.upper import EIGHT, NONE, ONE, multiply_rows, sum_block, uint
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.streams import Stream, draw_uniform
 
 
 def allocate_priors(phi: FloatArray, base: FloatArray, *, lone: bool) -> FloatArray:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from engine.contract import Array, FloatArray
-from engine.gibbs import simd
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs import simd
 
 LANES = 4  # float64 numbers in a register of AVX2
 _VECTOR = ir.VectorType(simd.DOUBLE, LANES)

@@ -16,8 +16,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
-from engine.contract import Array, FloatArray
-from engine.jit import compiled
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.jit import compiled
 
 I32, I64, DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 NUMBER, PLACE, NOTHING = types.float64, types.uint64, types.void  # result types other than vectors

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs import simd
-from engine.gibbs.dense import draw_from_all, find_place
-from engine.gibbs.priors import find_product, pick_topic
-from engine.gibbs.registers import make_registers
-from engine.gibbs.upper import EIGHT, NONE, ONE, Layers, multiply_rows, uint
-from engine.jit import compiled, inlined
-from engine.streams import Stream, draw_uniform
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs import simd
+from topiary.engine.gibbs.dense import draw_from_all, find_place
+from topiary.engine.gibbs.priors import find_product, pick_topic
+from topiary.engine.gibbs.registers import make_registers
+from topiary.engine.gibbs.upper import EIGHT, NONE, ONE, Layers, multiply_rows, uint
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.streams import Stream, draw_uniform
 
 # From this number of topics on, Phi of the tokens to come is fetched ahead, and slots whose topics have lost their last
 # token are used again.

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs.augment import draw_beta, draw_crt, draw_gamma
-from engine.gibbs.gammas import GammaSpace, draw_gammas, make_gamma_space
-from engine.jit import compiled, inlined
-from engine.streams import Stream, draw_uniform
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.augment import draw_beta, draw_crt, draw_gamma
+from topiary.engine.gibbs.gammas import GammaSpace, draw_gammas, make_gamma_space
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.streams import Stream, draw_uniform
 
 SMALLEST = 1e-300  # least activation, so that no document loses all its topics; least rate, so that q is finite
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, Batch, FloatArray, Local, Rates
-from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import Locals, SweepSums, find_token_starts
-from engine.gibbs.upper import Hyper
-from engine.gpu.devices import Device, DeviceLocals
-from engine.gpu.launches import (
+from topiary.engine.contract import Array, Batch, FloatArray, Local, Rates
+from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.local import Locals, SweepSums, find_token_starts
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu.devices import Device, DeviceLocals
+from topiary.engine.gpu.launches import (
     DeviceDocuments,
     DeviceMeans,
     DeviceSwept,
@@ -27,9 +27,9 @@ from engine.gpu.launches import (
     pad_width,
     wrap_counts,
 )
-from engine.gpu.memory import ALIGNED
-from engine.gpu.sweeps import DeviceSweeper
-from engine.streams import Address
+from topiary.engine.gpu.memory import ALIGNED
+from topiary.engine.gpu.sweeps import DeviceSweeper
+from topiary.engine.streams import Address
 
 
 class Block(NamedTuple):

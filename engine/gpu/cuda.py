@@ -16,13 +16,13 @@ from numba import cuda, float32, int32, uint64
 from numba.cuda.cudadrv.driver import device_memset
 from numba.cuda.cudadrv.error import CudaDriverError, CudaSupportError
 
-from engine import streams
-from engine.contract import Array
-from engine.gibbs import augment, latent
-from engine.gpu import devices, draws, kept, lanes, layers, relink, tokens, topics, warp
-from engine.gpu.memory import FEW, DeviceError, explain_failure
-from engine.gpu.tokens import LaneDesk
-from engine.gpu.warp import WARP
+from topiary.engine import streams
+from topiary.engine.contract import Array
+from topiary.engine.gibbs import augment, latent
+from topiary.engine.gpu import devices, draws, kept, lanes, layers, relink, tokens, topics, warp
+from topiary.engine.gpu.memory import FEW, DeviceError, explain_failure
+from topiary.engine.gpu.tokens import LaneDesk
+from topiary.engine.gpu.warp import WARP
 
 MOST_SHARED = 48 * 1024  # bytes of memory that the groups of a block share
 

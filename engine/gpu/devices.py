@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from engine.contract import Array
-from engine.gpu import kept, layers, tokens, topics
-from engine.gpu.memory import ALIGNED, DeviceError
+from topiary.engine.contract import Array
+from topiary.engine.gpu import kept, layers, tokens, topics
+from topiary.engine.gpu.memory import ALIGNED, DeviceError
 
 GROUPED = {
     "tokens": tokens.sweep_tokens,

@@ -5,11 +5,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from engine import streams
-from engine.contract import FloatArray
-from engine.gpu import lanes
-from engine.gpu.memory import MOST_LANES
-from engine.jit import inlined
+from topiary.engine import streams
+from topiary.engine.contract import FloatArray
+from topiary.engine.gpu import lanes
+from topiary.engine.gpu.memory import MOST_LANES
+from topiary.engine.jit import inlined
 
 LaneDraw: TypeAlias = tuple[Any, streams.Stream]  # a value in single precision, and the stream to continue with
 

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Batch, FloatArray, Rates
-from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import SweepSums
-from engine.gpu.devices import DeviceLocals, read_arrays
-from engine.gpu.draws import LEAST
-from engine.gpu.launches import StepLaunches, wrap_counts
-from engine.gpu.sweeps import DeviceSweeper
-from engine.streams import Address
+from topiary.engine.contract import Batch, FloatArray, Rates
+from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.local import SweepSums
+from topiary.engine.gpu.devices import DeviceLocals, read_arrays
+from topiary.engine.gpu.draws import LEAST
+from topiary.engine.gpu.launches import StepLaunches, wrap_counts
+from topiary.engine.gpu.sweeps import DeviceSweeper
+from topiary.engine.streams import Address
 
 
 class EncodedDocuments(NamedTuple):

@@ -5,9 +5,9 @@ theta^(1) is never drawn; it enters by its conditional mean ``(n_jk + a_kj) p_j^
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gpu import lanes, tokens
-from engine.jit import compiled, inlined
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gpu import lanes, tokens
+from topiary.engine.jit import compiled, inlined
 
 uint = np.uint64
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.jit import compiled, inlined
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.jit import compiled, inlined
 
 LANES = 1
 uint = np.uint64  # indices are unsigned in the kernels, so that numba need not check whether they count from the end

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import Array
-from engine.gibbs.collapsed import SEATS
-from engine.gibbs.local import SweepSums
-from engine.gibbs.upper import Hyper
-from engine.gpu.devices import Device, DeviceArray, DeviceLocals
-from engine.gpu.layers import SLOTS
-from engine.streams import Address
+from topiary.engine.contract import Array
+from topiary.engine.gibbs.collapsed import SEATS
+from topiary.engine.gibbs.local import SweepSums
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu.devices import Device, DeviceArray, DeviceLocals
+from topiary.engine.gpu.layers import SLOTS
+from topiary.engine.streams import Address
 
 _SWEEPS = 1 << 20  # sweeps of a step at most; each is a step of its own to the random streams
 _STAGE = 256  # offset of the purposes of the stages of a sweep: tables and activations of every layer, rates

@@ -7,11 +7,11 @@ from math import exp, log1p
 
 import numpy as np
 
-from engine import streams
-from engine.contract import Array, FloatArray
-from engine.gibbs.upper import Hyper
-from engine.gpu import draws, lanes, tokens
-from engine.jit import compiled, inlined
+from topiary.engine import streams
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu import draws, lanes, tokens
+from topiary.engine.jit import compiled, inlined
 
 uint = np.uint64
 LEAST_RATE = 1e-20  # so that q is finite in single precision

@@ -4,17 +4,17 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs import augment
-from engine.gibbs.local import FINEST, LayerCounts, SweepSums
-from engine.gpu import topics
-from engine.gpu.devices import Device, DeviceArray
-from engine.gpu.launches import pad_width
-from engine.pool import Pool
-from engine.topic_moves import diffusion, dirichlet
-from engine.topic_moves.averages import TopicMean
-from engine.topic_moves.rows import LayerAddress
-from engine.topic_moves.steps import TopicMoves
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs import augment
+from topiary.engine.gibbs.local import FINEST, LayerCounts, SweepSums
+from topiary.engine.gpu import topics
+from topiary.engine.gpu.devices import Device, DeviceArray
+from topiary.engine.gpu.launches import pad_width
+from topiary.engine.pool import Pool
+from topiary.engine.topic_moves import diffusion, dirichlet
+from topiary.engine.topic_moves.averages import TopicMean
+from topiary.engine.topic_moves.rows import LayerAddress
+from topiary.engine.topic_moves.steps import TopicMoves
 
 
 class MovedTopics(DeviceArray):

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.contract import Array, Batch, FloatArray, Local, Rates
-from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import Locals, SweepSums, find_token_starts
-from engine.gibbs.upper import Hyper
-from engine.gpu.devices import Device, DeviceArray, DeviceLocals
-from engine.gpu.launches import (
+from topiary.engine.contract import Array, Batch, FloatArray, Local, Rates
+from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.local import Locals, SweepSums, find_token_starts
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu.devices import Device, DeviceArray, DeviceLocals
+from topiary.engine.gpu.launches import (
     DeviceDocuments,
     DeviceMeans,
     DeviceSwept,
@@ -29,8 +29,8 @@ from engine.gpu.launches import (
     pad_width,
     wrap_counts,
 )
-from engine.gpu.moves import MovedTopics
-from engine.streams import Address
+from topiary.engine.gpu.moves import MovedTopics
+from topiary.engine.streams import Address
 
 
 def is_kept(plan: SweepPlan, sweep: int) -> bool:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import streams
-from engine.contract import Array, FloatArray
-from engine.gpu import draws, lanes
-from engine.jit import compiled, inlined
+from topiary.engine import streams
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gpu import draws, lanes
+from topiary.engine.jit import compiled, inlined
 
 uint = np.uint64
 INVISIBLE = 1e-9  # share of an activation in their sum below which single precision does not see it

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from engine import streams
-from engine.contract import Array, FloatArray
-from engine.gibbs import augment, latent
-from engine.gpu import lanes
-from engine.jit import compiled, inlined
-from engine.topic_moves.diffusion import SMALLEST
+from topiary.engine import streams
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs import augment, latent
+from topiary.engine.gpu import lanes
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.topic_moves.diffusion import SMALLEST
 
 uint = np.uint64
 BLOCK = 64  # rows

@@ -28,8 +28,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from engine.contract import Array, FloatArray, Topics
-from engine.hierarchy import effects
+from topiary.engine.contract import Array, FloatArray, Topics
+from topiary.engine.hierarchy import effects
 
 PARENT_WEIGHT = 0.25
 THRESHOLD = 0.7

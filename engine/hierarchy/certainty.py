@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from engine.contract import Array, FloatArray, Topics
-from engine.hierarchy import effects
-from engine.hierarchy.topics import project_topics
+from topiary.engine.contract import Array, FloatArray, Topics
+from topiary.engine.hierarchy import effects
+from topiary.engine.hierarchy.topics import project_topics
 
 LEVEL = 0.9  # probability of an interval
 SURE = 0.9  # probability of inclusion from which an edge counts as sure

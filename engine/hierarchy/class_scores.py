@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import Array, FloatArray, IntArray
-from engine.hierarchy.tree import Edge, Node
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.hierarchy.tree import Edge, Node
 
 BINS = 10  # of predicted probability
 _TINY = float(np.finfo(np.float64).tiny)

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import streams
-from engine.contract import Array, Batch, Counts, FloatArray, Kernel, Rates, Sweeps
-from engine.corpus import list_owners
-from engine.jit import compiled
+from topiary.engine import streams
+from topiary.engine.contract import Array, Batch, Counts, FloatArray, Kernel, Rates, Sweeps
+from topiary.engine.corpus import list_owners
+from topiary.engine.jit import compiled
 
 SHARE = 0.1  # share of the cells of a document that are observed
 LENGTH = 20  # steps between two checks for the end of a fit

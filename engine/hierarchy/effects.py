@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from engine.contract import BINARY, LINEAR, SIGMOID, Array, FloatArray, Link, Topics
-from engine.hierarchy import topics as simplex
+from topiary.engine.contract import BINARY, LINEAR, SIGMOID, Array, FloatArray, Link, Topics
+from topiary.engine.hierarchy import topics as simplex
 
 _LEAST_MEAN = 1e-12  # least mean activation by which a change is divided
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.contract import Batch, FloatArray, Kernel, Rates, Sweeps
+from topiary.engine.contract import Batch, FloatArray, Kernel, Rates, Sweeps
 
 POINT = Sweeps(burn_in=200, collect=400, thin=2)  # point perplexity as in the papers: 200 samples from 600 sweeps
 SHORT = Sweeps(burn_in=20, collect=20)  # for curves, which are evaluated many times during a run

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.hierarchy.topics import find_largest
-from engine.hierarchy.tree import Node
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.hierarchy.topics import find_largest
+from topiary.engine.hierarchy.tree import Node
 
 _TINY = float(np.finfo(np.float64).tiny)
 

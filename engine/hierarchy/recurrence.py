@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import Array, FloatArray, IntArray, Topics
-from engine.hierarchy import effects, topics
-from engine.hierarchy.align import NONE, Alignment, align_hierarchies
+from topiary.engine.contract import Array, FloatArray, IntArray, Topics
+from topiary.engine.hierarchy import effects, topics
+from topiary.engine.hierarchy.align import NONE, Alignment, align_hierarchies
 
 LEAST_COSINE = 0.5
 CHANCE = 0.95  # quantile of the cosines of pairs that are no partners

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, Batch, FloatArray, Local, Topics
-from engine.jit import compiled
+from topiary.engine.contract import Array, Batch, FloatArray, Local, Topics
+from topiary.engine.jit import compiled
 
 LEAST = 0.01  # least share that is kept
 UNITS = 65535  # units of a kept share in 1

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import Array, IntArray
-from engine.hierarchy.effects import Presentation
-from engine.hierarchy.topics import (
+from topiary.engine.contract import Array, IntArray
+from topiary.engine.hierarchy.effects import Presentation
+from topiary.engine.hierarchy.topics import (
     compute_shares,
     compute_smooth_relevance,
     find_light,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import contract
-from engine.contract import Array, IntArray, Link, Topics
+from topiary.engine import contract
+from topiary.engine.contract import Array, IntArray, Link, Topics
 
 TRADE = 0.1  # trade-off between weight and lift in the words shown; chosen together with FLOOR on seven corpora
 FLOOR = 0.2  # smoothing of the lift: FLOOR K / V for K topics over V words

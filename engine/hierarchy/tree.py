@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import Array, FloatArray, IntArray
+from topiary.engine.contract import Array, FloatArray, IntArray
 
 Direction: TypeAlias = Literal["down", "up"]
 Part: TypeAlias = Literal["union", "shared", "unique"]

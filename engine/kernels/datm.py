@@ -4,11 +4,11 @@ Decoder and prior are those of DLDA; the posterior of a document's activations i
 2020, eq. 22 to 25), trained together with topics that move by TLASGR (Algorithm 1).  See :mod:`engine.models.datm`.
 """
 
-from engine.autoencoder import amortised, hybrid, hybrid_step
-from engine.autoencoder.hybrid import State
-from engine.contract import Facts, Kernel
-from engine.gpu.devices import Device
-from engine.models.datm import Config
+from topiary.engine.autoencoder import amortised, hybrid, hybrid_step
+from topiary.engine.autoencoder.hybrid import State
+from topiary.engine.contract import Facts, Kernel
+from topiary.engine.gpu.devices import Device
+from topiary.engine.models.datm import Config
 
 __all__ = ["Config", "State", "build"]
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.black_box import documents, families, kernel
-from engine.black_box.inference import InferencePlan
-from engine.black_box.weights import Prior, Weights
-from engine.contract import Array, Batch, Facts, FloatArray, Kernel
-from engine.models.deep_exp_family import Config
+from topiary.engine.black_box import documents, families, kernel
+from topiary.engine.black_box.inference import InferencePlan
+from topiary.engine.black_box.weights import Prior, Weights
+from topiary.engine.contract import Array, Batch, Facts, FloatArray, Kernel
+from topiary.engine.models.deep_exp_family import Config
 
 _FIELDS = (*Weights._fields, "activity")  # fields of the state that a snapshot stores
 _FEWEST_DRAWS = 4  # fewest draws of the weights in a step, if the gradients of units are score functions

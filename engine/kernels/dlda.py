@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import first_topics, streams, widths
-from engine.contract import (
+from topiary.engine import first_topics, streams, widths
+from topiary.engine.contract import (
     Array,
     Batch,
     Concentration,
@@ -25,21 +25,21 @@ from engine.contract import (
     Sweeps,
     Topics,
 )
-from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, plan_inference
-from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import Hyper
-from engine.gpu.blocks import make_sweeper
-from engine.gpu.devices import Device, DeviceArray, read_arrays
-from engine.gpu.launches import DeviceSwept
-from engine.gpu.moves import DeviceMoves
-from engine.gpu.sweeps import DeviceSweeper
-from engine.hierarchy import topics
-from engine.models.dlda import Config
-from engine.pool import Pool
-from engine.settings import SettingError
-from engine.streams import Address
-from engine.topic_moves import averages, steps
+from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, plan_inference
+from topiary.engine.gibbs.tokens import Globals
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu.blocks import make_sweeper
+from topiary.engine.gpu.devices import Device, DeviceArray, read_arrays
+from topiary.engine.gpu.launches import DeviceSwept
+from topiary.engine.gpu.moves import DeviceMoves
+from topiary.engine.gpu.sweeps import DeviceSweeper
+from topiary.engine.hierarchy import topics
+from topiary.engine.models.dlda import Config
+from topiary.engine.pool import Pool
+from topiary.engine.settings import SettingError
+from topiary.engine.streams import Address
+from topiary.engine.topic_moves import averages, steps
 
 
 class State(NamedTuple):

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import streams
-from engine.black_box import documents, families, kernel, pathwise, weights
-from engine.black_box.documents import Params, Units
-from engine.black_box.inference import Evidence, InferencePlan
-from engine.black_box.weights import PARTS, Prior, WeightAddress, Weights
-from engine.contract import Array, Facts, FloatArray, Info, Kernel, Topics
-from engine.models.double_def import Config
-from engine.pool import cut_evenly
-from engine.streams import Address
+from topiary.engine import streams
+from topiary.engine.black_box import documents, families, kernel, pathwise, weights
+from topiary.engine.black_box.documents import Params, Units
+from topiary.engine.black_box.inference import Evidence, InferencePlan
+from topiary.engine.black_box.weights import PARTS, Prior, WeightAddress, Weights
+from topiary.engine.contract import Array, Facts, FloatArray, Info, Kernel, Topics
+from topiary.engine.models.double_def import Config
+from topiary.engine.pool import cut_evenly
+from topiary.engine.streams import Address
 
 _COLUMN_LINKS = 1 << 10  # in random streams, the weights of the columns have link numbers from here on
 

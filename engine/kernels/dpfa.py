@@ -11,18 +11,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import first_topics, streams, widths
-from engine.belief import documents, network, sampler, steps
-from engine.belief.documents import NetGlobals, NetPlan
-from engine.belief.network import MOST_LOGIT
-from engine.belief.sampler import NetLocals
-from engine.belief.steps import NetVariables
-from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Array, Batch, Facts, FloatArray, Info, Kernel, Link, Topics
-from engine.hierarchy.topics import collect_arrays
-from engine.models.dpfa import Config
-from engine.pool import Pool
-from engine.streams import Address
-from engine.topic_moves import averages
+from topiary.engine import first_topics, streams, widths
+from topiary.engine.belief import documents, network, sampler, steps
+from topiary.engine.belief.documents import NetGlobals, NetPlan
+from topiary.engine.belief.network import MOST_LOGIT
+from topiary.engine.belief.sampler import NetLocals
+from topiary.engine.belief.steps import NetVariables
+from topiary.engine.contract import (
+    BINARY,
+    GAMMA,
+    SIGMOID,
+    SIGNED,
+    Array,
+    Batch,
+    Facts,
+    FloatArray,
+    Info,
+    Kernel,
+    Link,
+    Topics,
+)
+from topiary.engine.hierarchy.topics import collect_arrays
+from topiary.engine.models.dpfa import Config
+from topiary.engine.pool import Pool
+from topiary.engine.streams import Address
+from topiary.engine.topic_moves import averages
 
 INITIAL_SHAPE_SUM = 50.0  # sum of the initial r_k
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import first_topics, streams, widths
-from engine.contract import (
+from topiary.engine import first_topics, streams, widths
+from topiary.engine.contract import (
     SHARE,
     Array,
     Batch,
@@ -26,24 +26,24 @@ from engine.contract import (
     Sweeps,
     Topics,
 )
-from engine.gibbs import collapsed
-from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import FINEST, LINKS, Locals, Sampler, SweepSums, find_token_starts, plan_inference
-from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import Hyper
-from engine.gpu.blocks import make_sweeper
-from engine.gpu.devices import Device, DeviceArray, read_arrays
-from engine.gpu.moves import DeviceMoves
-from engine.gpu.sweeps import DeviceSweeper
-from engine.hierarchy import topics as hierarchy
-from engine.hierarchy.paths import normalise_shares
-from engine.models.lda_gibbs import Config
-from engine.pool import Pool
-from engine.settings import SettingError
-from engine.streams import Address
-from engine.topic_moves import averages, concentrations
-from engine.topic_moves.rows import LayerAddress
-from engine.topic_moves.steps import TopicMoves
+from topiary.engine.gibbs import collapsed
+from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.local import FINEST, LINKS, Locals, Sampler, SweepSums, find_token_starts, plan_inference
+from topiary.engine.gibbs.tokens import Globals
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu.blocks import make_sweeper
+from topiary.engine.gpu.devices import Device, DeviceArray, read_arrays
+from topiary.engine.gpu.moves import DeviceMoves
+from topiary.engine.gpu.sweeps import DeviceSweeper
+from topiary.engine.hierarchy import topics as hierarchy
+from topiary.engine.hierarchy.paths import normalise_shares
+from topiary.engine.models.lda_gibbs import Config
+from topiary.engine.pool import Pool
+from topiary.engine.settings import SettingError
+from topiary.engine.streams import Address
+from topiary.engine.topic_moves import averages, concentrations
+from topiary.engine.topic_moves.rows import LayerAddress
+from topiary.engine.topic_moves.steps import TopicMoves
 
 _TOPICS, _SHARES, _DOCUMENTS = range(3)  # layers of the random streams of beta, alpha, and what documents say about it
 # Number of a sweep that is never reached.  From it on, the sampler would draw the gamma rates of documents, which LDA

@@ -8,18 +8,18 @@ import itertools
 
 import numpy as np
 
-from engine import streams
-from engine.autoencoder import amortised, hybrid, hybrid_step
-from engine.autoencoder.classifier import Classifier, compute_features
-from engine.autoencoder.encoder import PER_LAYER
-from engine.autoencoder.hybrid import Hybrid, State
-from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps
-from engine.corpus import list_owners, replace_counts
-from engine.gibbs.augment import draw_uniforms
-from engine.gpu.devices import Device
-from engine.models.sdatm import Config
-from engine.settings import SettingError
-from engine.streams import MOVES
+from topiary.engine import streams
+from topiary.engine.autoencoder import amortised, hybrid, hybrid_step
+from topiary.engine.autoencoder.classifier import Classifier, compute_features
+from topiary.engine.autoencoder.encoder import PER_LAYER
+from topiary.engine.autoencoder.hybrid import Hybrid, State
+from topiary.engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps
+from topiary.engine.corpus import list_owners, replace_counts
+from topiary.engine.gibbs.augment import draw_uniforms
+from topiary.engine.gpu.devices import Device
+from topiary.engine.models.sdatm import Config
+from topiary.engine.settings import SettingError
+from topiary.engine.streams import MOVES
 
 __all__ = ["Config", "State", "build"]
 

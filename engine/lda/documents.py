@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, Batch, FloatArray
-from engine.corpus import list_owners, sort_by_word
-from engine.gibbs.upper import multiply_rows
-from engine.jit import compiled, inlined
-from engine.pool import Pool, cut_rows
+from topiary.engine.contract import Array, Batch, FloatArray
+from topiary.engine.corpus import list_owners, sort_by_word
+from topiary.engine.gibbs.upper import multiply_rows
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.pool import Pool, cut_rows
 
 LEAST_LOG = -320.0  # least argument of exponentials: products of two are still normal numbers, and negligible
 

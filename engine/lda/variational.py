@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import first_topics, streams
-from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.corpus import slice_documents
-from engine.hierarchy import topics as hierarchy
-from engine.hierarchy.paths import normalise_shares
-from engine.jit import compiled
-from engine.lda import documents
-from engine.lda.documents import digamma, exp_digamma, log_gamma
-from engine.models import lda_cavi, lda_svi
-from engine.pool import Pool, cut_evenly
-from engine.topic_moves.rows import BLOCK, Blocks, run_blocks
+from topiary.engine import first_topics, streams
+from topiary.engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
+from topiary.engine.corpus import slice_documents
+from topiary.engine.hierarchy import topics as hierarchy
+from topiary.engine.hierarchy.paths import normalise_shares
+from topiary.engine.jit import compiled
+from topiary.engine.lda import documents
+from topiary.engine.lda.documents import digamma, exp_digamma, log_gamma
+from topiary.engine.models import lda_cavi, lda_svi
+from topiary.engine.pool import Pool, cut_evenly
+from topiary.engine.topic_moves.rows import BLOCK, Blocks, run_blocks
 
 LEAST_LAMBDA = 1e-100  # the smallest value that an entry of lambda may have
 

@@ -10,12 +10,12 @@ depend neither on the other documents of the group nor on the number of threads.
 
 import numpy as np
 
-from engine import streams
-from engine.contract import Array, FloatArray, IntArray
-from engine.jit import compiled
-from engine.lens.moments import DocumentShares
-from engine.pool import Pool, cut_evenly
-from engine.streams import draw_uniform, start_stream
+from topiary.engine import streams
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.jit import compiled
+from topiary.engine.lens.moments import DocumentShares
+from topiary.engine.pool import Pool, cut_evenly
+from topiary.engine.streams import draw_uniform, start_stream
 
 DRAWS = 200
 SEED = 1

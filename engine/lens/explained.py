@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, Counts, FloatArray, IntArray
-from engine.jit import compiled
-from engine.lens.moments import DocumentShares
-from engine.pool import cut_evenly
+from topiary.engine.contract import Array, Counts, FloatArray, IntArray
+from topiary.engine.jit import compiled
+from topiary.engine.lens.moments import DocumentShares
+from topiary.engine.pool import cut_evenly
 
 LISTED = 0.02  # share of the documents that is listed
 STRATUM = 200  # least number of documents in a stratum, if there are as many

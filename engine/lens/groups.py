@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from engine.contract import Array, FloatArray, IntArray
-from engine.hierarchy.certainty import LEVEL, Interval
-from engine.lens.bootstrap import SEED, draw_variances
-from engine.lens.intervals import (
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.hierarchy.certainty import LEVEL, Interval
+from topiary.engine.lens.bootstrap import SEED, draw_variances
+from topiary.engine.lens.intervals import (
     MANY,
     EffectTable,
     GroupShares,
@@ -30,7 +30,7 @@ from engine.lens.intervals import (
     select_groups,
     subtract_shares,
 )
-from engine.lens.moments import (
+from topiary.engine.lens.moments import (
     DocumentShares,
     SampledShares,
     ShareSums,
@@ -40,7 +40,7 @@ from engine.lens.moments import (
     sum_products,
     weigh_documents,
 )
-from engine.pool import Pool
+from topiary.engine.pool import Pool
 
 BINS = 5  # of a number with many values
 FEW_VALUES = 12  # different values of a number up to which each is a group

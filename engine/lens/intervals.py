@@ -53,9 +53,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from engine.contract import Array, FloatArray, IntArray
-from engine.hierarchy.certainty import LEVEL, Interval
-from engine.lens.moments import ShareSums
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.hierarchy.certainty import LEVEL, Interval
+from topiary.engine.lens.moments import ShareSums
 
 MANY = 100  # documents of a group from which the variance is computed in one pass, without bootstrap draws
 _NOISE = 0.75  # n_e falls below n' - 1 by no more than this through the noise of 200 draws, whose variance has 10 %

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.contract import Array, FloatArray, IntArray
-from engine.jit import compiled
-from engine.pool import Pool, cut_rows
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool, cut_rows
 
 Weighting: TypeAlias = Literal["tokens", "documents"]
 

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray, IntArray
-from engine.lens.groups import compare_groups, measure_groups
-from engine.lens.intervals import EffectTable, GroupShares
-from engine.lens.moments import DocumentShares, Weighting
-from engine.pool import Pool
+from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.lens.groups import compare_groups, measure_groups
+from topiary.engine.lens.intervals import EffectTable, GroupShares
+from topiary.engine.lens.moments import DocumentShares, Weighting
+from topiary.engine.pool import Pool
 
 NO_DATE = np.iinfo(np.int64).min
 UNITS = ("day", "week", "month", "quarter", "year", "decade")

@@ -23,13 +23,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from engine.contract import Array, Counts, FloatArray
-from engine.hierarchy.certainty import LEVEL, Interval
-from engine.jit import compiled
-from engine.lens.groups import compare_groups, measure_groups
-from engine.lens.intervals import EffectTable
-from engine.lens.moments import DocumentShares, Weighting
-from engine.pool import Pool, cut_rows
+from topiary.engine.contract import Array, Counts, FloatArray
+from topiary.engine.hierarchy.certainty import LEVEL, Interval
+from topiary.engine.jit import compiled
+from topiary.engine.lens.groups import compare_groups, measure_groups
+from topiary.engine.lens.intervals import EffectTable
+from topiary.engine.lens.moments import DocumentShares, Weighting
+from topiary.engine.pool import Pool, cut_rows
 
 PRIOR_TOKENS = 500.0  # alpha_0
 _N_PIECES = 8  # a constant, so that the last bit does not depend on the number of threads

@@ -24,7 +24,7 @@ class RegisteredModel:
     def __getattr__(self, name: str) -> Any:
         """Return what a name stands for in the model's file or, for ``State`` and ``build``, in its kernel's module."""
         if name in ("State", "build") and not hasattr(self._settings, name):
-            module = getattr(self._settings, "KERNEL", f"engine.kernels.{self._stem}")
+            module = getattr(self._settings, "KERNEL", f"topiary.engine.kernels.{self._stem}")
             return getattr(importlib.import_module(module), name)
         return getattr(self._settings, name)
 

@@ -7,8 +7,15 @@ Weibull network (eq. 22 to 25), trained together with topics that move by TLASGR
 
 from dataclasses import dataclass
 
-from engine.settings import SettingError
-from engine.shared_settings import ENCODER_COUNTS, PAPER, EncoderSettings, below_setting, every_setting, grow_setting
+from topiary.engine.settings import SettingError
+from topiary.engine.shared_settings import (
+    ENCODER_COUNTS,
+    PAPER,
+    EncoderSettings,
+    below_setting,
+    every_setting,
+    grow_setting,
+)
 
 TITLE = "DATM: deep autoencoding topic model"
 STEPS = 3_500  # default length of a run: an encoder learns more slowly than topics that are swept

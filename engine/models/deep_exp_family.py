@@ -15,8 +15,8 @@ documents, or the next part of a large corpus, and moves units and weights at on
 
 from dataclasses import dataclass
 
-from engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
-from engine.shared_settings import EveryDocument, layers_setting
+from topiary.engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
+from topiary.engine.shared_settings import EveryDocument, layers_setting
 
 TITLE = "DEF: deep exponential family"
 CHILD = "A topic below another is one whose mean rises (or falls, if marked so) with the one above."

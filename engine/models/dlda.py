@@ -9,10 +9,10 @@ gradient Riemannian MCMC" (ICML 2017); equation numbers are that paper's.  The g
 
 from dataclasses import dataclass
 
-from engine import schedule
-from engine.contract import Facts
-from engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
-from engine.shared_settings import (
+from topiary.engine import schedule
+from topiary.engine.contract import Facts
+from topiary.engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
+from topiary.engine.shared_settings import (
     below_setting,
     concentrations_setting,
     every_setting,

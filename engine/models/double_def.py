@@ -11,8 +11,8 @@ Gradients are pathwise; a step moves all columns and the rows of its mini-batch,
 
 from dataclasses import dataclass
 
-from engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, check, setting
-from engine.shared_settings import EveryDocument, layers_setting
+from topiary.engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, check, setting
+from topiary.engine.shared_settings import EveryDocument, layers_setting
 
 TITLE = "Double DEF: rows and columns in hierarchies"
 CHILD = "A topic below another is one that rows with more of the one above have more of."

@@ -12,10 +12,10 @@ With one layer it is NB-FTM (Zhou and Carin, 2015).
 import itertools
 from dataclasses import dataclass
 
-from engine import schedule
-from engine.contract import Facts
-from engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
-from engine.shared_settings import layers_setting
+from topiary.engine import schedule
+from topiary.engine.contract import Facts
+from topiary.engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
+from topiary.engine.shared_settings import layers_setting
 
 TITLE = "DPFA: deep Poisson factor analysis"
 CHILD = "A child is a topic that documents use more often (or, with a dashed line, less often) when its parent is on."

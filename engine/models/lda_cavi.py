@@ -7,11 +7,11 @@ Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003), smoothed; the
 
 from dataclasses import dataclass
 
-from engine.settings import SWEEPS, setting
-from engine.shared_settings import EveryDocument, LdaSettings
+from topiary.engine.settings import SWEEPS, setting
+from topiary.engine.shared_settings import EveryDocument, LdaSettings
 
 TITLE = "LDA: latent Dirichlet allocation by coordinate ascent"
-KERNEL = "engine.lda.variational"
+KERNEL = "topiary.engine.lda.variational"
 CHILD = "LDA has one layer: its topics have no children."
 STEPS = 200
 PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "fresh_steps": "0", "minibatches": "100"}}

@@ -7,8 +7,8 @@ Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003); the generativ
 
 from dataclasses import dataclass
 
-from engine.settings import SettingError
-from engine.shared_settings import EveryDocument, LdaSettings, concentrations_setting, explain_device_width
+from topiary.engine.settings import SettingError
+from topiary.engine.shared_settings import EveryDocument, LdaSettings, concentrations_setting, explain_device_width
 
 TITLE = "LDA: latent Dirichlet allocation by Gibbs sampling"
 CHILD = "LDA has one layer: its topics have no children."

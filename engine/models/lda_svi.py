@@ -8,11 +8,11 @@ Paisley, "Stochastic variational inference" (JMLR 14, 2013); the generative mode
 
 from dataclasses import dataclass
 
-from engine.settings import STEP_SIZES, SWEEPS, SettingError, setting
-from engine.shared_settings import LdaSettings
+from topiary.engine.settings import STEP_SIZES, SWEEPS, SettingError, setting
+from topiary.engine.shared_settings import LdaSettings
 
 TITLE = "LDA: latent Dirichlet allocation by stochastic variational inference"
-KERNEL = "engine.lda.variational"
+KERNEL = "topiary.engine.lda.variational"
 CHILD = "LDA has one layer: its topics have no children."
 PRESETS = {
     "paper": {

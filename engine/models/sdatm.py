@@ -7,8 +7,8 @@ inference" (TPAMI 2020), section III.  DATM with a Bayesian classifier on the ac
 
 from dataclasses import dataclass
 
-from engine.settings import ALWAYS, LABELS, PREDICTIONS, SWEEPS, setting
-from engine.shared_settings import ENCODER_COUNTS, PAPER, EncoderSettings, head_gain_setting
+from topiary.engine.settings import ALWAYS, LABELS, PREDICTIONS, SWEEPS, setting
+from topiary.engine.shared_settings import ENCODER_COUNTS, PAPER, EncoderSettings, head_gain_setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
 STEPS = 3_500  # an encoder learns more slowly than swept topics

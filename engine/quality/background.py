@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import Array, Counts, FloatArray, IntArray
+from topiary.engine.contract import Array, Counts, FloatArray, IntArray
 
 MOST = 0.3  # share of the documents from which a word counts as common
 EVEN_MOST = 0.1  # the same for a word that is spread more evenly than by chance

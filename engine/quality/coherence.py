@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from engine.contract import Array, Counts, FloatArray, IntArray
+from topiary.engine.contract import Array, Counts, FloatArray, IntArray
 
 WORDS = 10  # number of first words per topic that are used
 SAMPLED = 50_000  # most documents to use: of more, every second, third ...

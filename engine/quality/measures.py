@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, Counts, FloatArray, IntArray
-from engine.hierarchy import topics
-from engine.hierarchy.effects import Presentation
-from engine.quality import coherence
-from engine.quality.coherence import SAMPLED, WORDS, WordPairs, compute_pair_npmi
+from topiary.engine.contract import Array, Counts, FloatArray, IntArray
+from topiary.engine.hierarchy import topics
+from topiary.engine.hierarchy.effects import Presentation
+from topiary.engine.quality import coherence
+from topiary.engine.quality.coherence import SAMPLED, WORDS, WordPairs, compute_pair_npmi
 
 
 def find_strongest_topics(theta: Array) -> IntArray:

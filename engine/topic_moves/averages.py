@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.jit import compiled
-from engine.pool import Pool
-from engine.topic_moves.rows import BLOCK, Blocks, run_blocks, sum_columns
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool
+from topiary.engine.topic_moves.rows import BLOCK, Blocks, run_blocks, sum_columns
 
 MEMORY = 20  # least number of samples remembered; older ones lose a factor of e of their weight within as many more
 PART = 4  # the last 1 / PART of the steps are remembered, and the start is forgotten

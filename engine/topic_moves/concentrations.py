@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs.augment import Draw, draw_crt, draw_gamma, draw_log_gamma
-from engine.gibbs.local import FINEST
-from engine.jit import compiled, inlined
-from engine.pool import Pool
-from engine.streams import CONCENTRATIONS, SHAPES, Stream, start_stream
-from engine.topic_moves.rows import BLOCK, Blocks, LayerAddress, run_blocks, start_row_stream, sum_columns
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.augment import Draw, draw_crt, draw_gamma, draw_log_gamma
+from topiary.engine.gibbs.local import FINEST
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.pool import Pool
+from topiary.engine.streams import CONCENTRATIONS, SHAPES, Stream, start_stream
+from topiary.engine.topic_moves.rows import BLOCK, Blocks, LayerAddress, run_blocks, start_row_stream, sum_columns
 
 LEAST = 1e-6  # least concentration drawn, the lower bound of the settings; without any count a draw may be anything
 

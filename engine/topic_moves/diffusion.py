@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs.augment import TINY, draw_gamma, draw_normal
-from engine.gibbs.latent import MOST_RATE, draw_poisson
-from engine.jit import compiled
-from engine.pool import Pool
-from engine.streams import SHAPES, start_stream
-from engine.topic_moves import dirichlet
-from engine.topic_moves.rows import (
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.augment import TINY, draw_gamma, draw_normal
+from topiary.engine.gibbs.latent import MOST_RATE, draw_poisson
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool
+from topiary.engine.streams import SHAPES, start_stream
+from topiary.engine.topic_moves import dirichlet
+from topiary.engine.topic_moves.rows import (
     BLOCK,
     Blocks,
     LayerAddress,

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs import augment, gammas
-from engine.gibbs.latent import draw_poisson
-from engine.gibbs.upper import uint
-from engine.jit import compiled, inlined
-from engine.pool import Pool
-from engine.streams import LISTED, Stream, mix_bits
-from engine.topic_moves import proposals
-from engine.topic_moves.proposals import EntryPrior, Group
-from engine.topic_moves.rows import BLOCK, Blocks, LayerAddress, divide_columns, run_blocks, start_row_stream
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs import augment, gammas
+from topiary.engine.gibbs.latent import draw_poisson
+from topiary.engine.gibbs.upper import uint
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.pool import Pool
+from topiary.engine.streams import LISTED, Stream, mix_bits
+from topiary.engine.topic_moves import proposals
+from topiary.engine.topic_moves.proposals import EntryPrior, Group
+from topiary.engine.topic_moves.rows import BLOCK, Blocks, LayerAddress, divide_columns, run_blocks, start_row_stream
 
 _S11 = np.uint64(11)
 _MASK32 = np.uint64(0xFFFFFFFF)

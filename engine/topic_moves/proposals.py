@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs.augment import compute_tail_share, find_root
-from engine.gibbs.gammas import power
-from engine.gibbs.upper import uint
-from engine.jit import compiled, inlined
-from engine.streams import mix_bits
-from engine.topic_moves.rows import LayerAddress, start_row_stream
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.augment import compute_tail_share, find_root
+from topiary.engine.gibbs.gammas import power
+from topiary.engine.gibbs.upper import uint
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.streams import mix_bits
+from topiary.engine.topic_moves.rows import LayerAddress, start_row_stream
 
 _LOG_2_SINGLE = np.float32(log(2.0))
 _S23 = np.int32(23)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.gibbs.augment import TINY
-from engine.jit import compiled, inlined
-from engine.pool import Pool, cut_evenly
-from engine.streams import TOPICS, Stream, start_stream
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.augment import TINY
+from topiary.engine.jit import compiled, inlined
+from topiary.engine.pool import Pool, cut_evenly
+from topiary.engine.streams import TOPICS, Stream, start_stream
 
 BLOCK = 64  # rows
 _LAYER_SHIFT = 40  # a stream's item is the layer, then the row in the low 40 bits

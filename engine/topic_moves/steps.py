@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import schedule
-from engine.contract import Array, FloatArray
-from engine.gibbs.local import LayerCounts
-from engine.models.dlda import Config
-from engine.pool import Pool
-from engine.topic_moves import averages, concentrations, diffusion, dirichlet
-from engine.topic_moves.diffusion import ShapePrior
-from engine.topic_moves.rows import LayerAddress
-from engine.widths import StructureChange
+from topiary.engine import schedule
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.gibbs.local import LayerCounts
+from topiary.engine.models.dlda import Config
+from topiary.engine.pool import Pool
+from topiary.engine.topic_moves import averages, concentrations, diffusion, dirichlet
+from topiary.engine.topic_moves.diffusion import ShapePrior
+from topiary.engine.topic_moves.rows import LayerAddress
+from topiary.engine.widths import StructureChange
 
 Sizes = tuple[FloatArray, ...]
 

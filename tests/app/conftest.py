@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.live.feed import Feed
-from store.database import open_database
+from topiary.app.live.feed import Feed
+from topiary.store.database import open_database
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from app.jobs import launcher
-from app.machine import count_processors, explain_full_disk
+from topiary.app.jobs import launcher
+from topiary.app.machine import count_processors, explain_full_disk
 
 pytestmark = pytest.mark.cores
 

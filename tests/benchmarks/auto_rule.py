@@ -13,19 +13,19 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from app.benchmarks.topics import add_validation
-from app.jobs import plan as plans
-from app.jobs import training as mathematics
-from app.jobs.load_corpus import load_corpus
-from app.jobs.run_rules import propose_widths
-from app.plots.style import COLOURS, RULE, make_settings
-from engine import models
-from engine.contract import TRAIN, VALIDATION
-from engine.corpus import Corpus
-from engine.hierarchy import evaluate
-from store import corpora
-from store.database import open_existing
 from tests.benchmarks.report import load, parser, say
+from topiary.app.benchmarks.topics import add_validation
+from topiary.app.jobs import plan as plans
+from topiary.app.jobs import training as mathematics
+from topiary.app.jobs.load_corpus import load_corpus
+from topiary.app.jobs.run_rules import propose_widths
+from topiary.app.plots.style import COLOURS, RULE, make_settings
+from topiary.engine import models
+from topiary.engine.contract import TRAIN, VALIDATION
+from topiary.engine.corpus import Corpus
+from topiary.engine.hierarchy import evaluate
+from topiary.store import corpora
+from topiary.store.database import open_existing
 
 PACE = 1.25  # from one point of a curve to the next, in seconds of training
 ENDLESS = 10**6  # steps: time ends the runs

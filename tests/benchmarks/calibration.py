@@ -14,11 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-from engine import models
-from engine.contract import TRAIN, Array, Counts, Facts
-from engine.corpus import Corpus
-from engine.hierarchy import certainty, topics
 from tests.benchmarks.report import parser, say
+from topiary.engine import models
+from topiary.engine.contract import TRAIN, Array, Counts, Facts
+from topiary.engine.corpus import Corpus
+from topiary.engine.hierarchy import certainty, topics
 
 V, WIDTHS = 200, (12, 4)
 ETA = (0.05, 0.2)

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import models, settings
-from engine.contract import TRAIN, Batch, Facts
-from engine.corpus import Corpus, draw_minibatch
-from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import LINKS, Sampler
-from engine.gibbs.upper import Hyper
-from engine.kernels import dlda
-from engine.pool import Pool
-from engine.streams import LOCAL, Address
 from tests.benchmarks.report import corpus_of, load, parser, say
+from topiary.engine import models, settings
+from topiary.engine.contract import TRAIN, Batch, Facts
+from topiary.engine.corpus import Corpus, draw_minibatch
+from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.local import LINKS, Sampler
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.kernels import dlda
+from topiary.engine.pool import Pool
+from topiary.engine.streams import LOCAL, Address
 
 FEW = 20  # tokens
 LENGTHS = ((5, 5), (20, 10), (60, 10), (200, 10))

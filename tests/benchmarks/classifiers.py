@@ -6,12 +6,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from app.benchmarks.peers import build_matrix
-from engine import models, settings
-from engine.contract import Array, Facts
-from engine.corpus import draw_minibatch, take_documents
-from engine.hierarchy.class_scores import ClassScores, score_predictions
 from tests.benchmarks.labelled import Labelled
+from topiary.app.benchmarks.peers import build_matrix
+from topiary.engine import models, settings
+from topiary.engine.contract import Array, Facts
+from topiary.engine.corpus import draw_minibatch, take_documents
+from topiary.engine.hierarchy.class_scores import ClassScores, score_predictions
 
 _KINDS = {"sdatm-n": "network", "sdatm-l": "linear"}
 CHECKS = 10  # judgements along the way, with validation documents only
@@ -77,8 +77,8 @@ def configured(classifier: str, texts: dict[str, str]) -> Any:
 
 def measure(labelled: Labelled, classifier: str, seed: int, effort: Effort, *, watch: Watch) -> Judged:
     """Train and judge one classifier; ``watch(minibatch, error)`` is called as sDATM trains."""
-    from engine.jit import compute_engine_digest
     from tests.benchmarks.published import ERRORS
+    from topiary.engine.jit import compute_engine_digest
 
     learn = _sdatm if classifier in _KINDS else _plain
     began, used = time.perf_counter(), time.process_time()

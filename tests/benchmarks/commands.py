@@ -4,11 +4,11 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from app.benchmarks.topics import check_file
-from app.cli.console import UserError
-from app.cli.parser import MISTAKE
-from app.ingest.errors import IngestError
-from store.errors import StoreError
+from topiary.app.benchmarks.topics import check_file
+from topiary.app.cli.console import UserError
+from topiary.app.cli.parser import MISTAKE
+from topiary.app.ingest.errors import IngestError
+from topiary.store.errors import StoreError
 
 
 def run_benchmark(

@@ -18,21 +18,21 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from app.benchmarks.peers import build_matrix
-from app.cli.console import say
-from app.cli.parser import Parser, read_choices, read_whole, threads
-from app.jobs.load_corpus import load_corpus
-from app.jobs.progress import Progress, format_duration
-from app.jobs.run_rules import find_preset
-from engine import models, settings
-from engine.contract import TEST, TRAIN, Array, Batch, Facts, FloatArray, Kernel
-from engine.corpus import Corpus
-from engine.hierarchy import completion
-from store import corpora
-from store.database import open_existing
 from tests.benchmarks.commands import run_benchmark
 from tests.benchmarks.published import COMPLETION
 from tests.benchmarks.report import TimeLeft
+from topiary.app.benchmarks.peers import build_matrix
+from topiary.app.cli.console import say
+from topiary.app.cli.parser import Parser, read_choices, read_whole, threads
+from topiary.app.jobs.load_corpus import load_corpus
+from topiary.app.jobs.progress import Progress, format_duration
+from topiary.app.jobs.run_rules import find_preset
+from topiary.engine import models, settings
+from topiary.engine.contract import TEST, TRAIN, Array, Batch, Facts, FloatArray, Kernel
+from topiary.engine.corpus import Corpus
+from topiary.engine.hierarchy import completion
+from topiary.store import corpora
+from topiary.store.database import open_existing
 
 LDA = "lda"
 FAMILIES: dict[str, dict[str, str]] = {

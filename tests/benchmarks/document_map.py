@@ -16,15 +16,15 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 from sklearn.neighbors import NearestNeighbors
 
-from app.analysis import inference
-from app.analysis.read_hierarchy import read_hierarchy
-from app.views.tree.map_parents import trace_parents
-from engine.contract import Array
-from engine.document_map import features, layout
-from engine.pool import Pool
-from store import corpora, runs, snapshots
-from store.database import open_database
 from tests.benchmarks.report import load, parser, say
+from topiary.app.analysis import inference
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.views.tree.map_parents import trace_parents
+from topiary.engine.contract import Array
+from topiary.engine.document_map import features, layout
+from topiary.engine.pool import Pool
+from topiary.store import corpora, runs, snapshots
+from topiary.store.database import open_database
 
 NOISE = 0.4  # standard deviation of the logarithms of repeated shares
 LEAST = 0.01  # smaller shares are left out, as in the store

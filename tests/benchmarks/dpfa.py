@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from engine import models, settings
-from engine.contract import TEST, TRAIN, Batch, Facts, Kernel, Rates, Sweeps
-from engine.corpus import Corpus, draw_minibatch
-from engine.hierarchy import evaluate
 from tests.benchmarks.report import corpus_of, load, median, parser, say
+from topiary.engine import models, settings
+from topiary.engine.contract import TEST, TRAIN, Batch, Facts, Kernel, Rates, Sweeps
+from topiary.engine.corpus import Corpus, draw_minibatch
+from topiary.engine.hierarchy import evaluate
 
 
 class Row(NamedTuple):

@@ -13,11 +13,11 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from engine import models
-from engine.contract import TRAIN, Batch, Facts, Kernel, Sweeps
-from engine.corpus import Corpus, draw_minibatch
 from tests.benchmarks.report import Seconds, interleaved, load, median, parser, ratio, say
 from tests.benchmarks.synthetic import small_corpus
+from topiary.engine import models
+from topiary.engine.contract import TRAIN, Batch, Facts, Kernel, Sweeps
+from topiary.engine.corpus import Corpus, draw_minibatch
 
 SIZE = 200
 PAPER = Sweeps(200, 400, 2)  # of the point perplexity

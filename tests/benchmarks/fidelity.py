@@ -7,13 +7,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.cli.console import say
-from app.cli.parser import Parser, threads
-from app.jobs.progress import Progress, format_duration
-from app.jobs.training import Training
-from engine.contract import TEST, TRAIN
-from engine.corpus import Corpus
-from engine.jit import compute_engine_digest
 from tests.benchmarks import fidelity_trials as trials_of
 from tests.benchmarks import published
 from tests.benchmarks.commands import read_names, read_positive, run_benchmark
@@ -22,6 +15,13 @@ from tests.benchmarks.keeping import Table
 from tests.benchmarks.published import Trial
 from tests.benchmarks.reading import pooled, read_corpus
 from tests.benchmarks.report import TimeLeft
+from topiary.app.cli.console import say
+from topiary.app.cli.parser import Parser, threads
+from topiary.app.jobs.progress import Progress, format_duration
+from topiary.app.jobs.training import Training
+from topiary.engine.contract import TEST, TRAIN
+from topiary.engine.corpus import Corpus
+from topiary.engine.jit import compute_engine_digest
 
 KEEP_SECONDS = 60.0  # between two savings of an unfinished row
 

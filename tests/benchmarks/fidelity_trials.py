@@ -8,14 +8,14 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from app.jobs import plan as plans
-from app.jobs import training as mathematics
-from app.jobs.training import Position, Training
-from engine import models
-from engine.contract import Array
-from engine.corpus import Corpus
 from tests.benchmarks import published
 from tests.benchmarks.published import Trial
+from topiary.app.jobs import plan as plans
+from topiary.app.jobs import training as mathematics
+from topiary.app.jobs.training import Position, Training
+from topiary.engine import models
+from topiary.engine.contract import Array
+from topiary.engine.corpus import Corpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ def measure(corpus: Corpus, trial: Trial, seed: int, length: Length, *, start: d
     watch : (training, standing) -> None
         Called after every mini-batch.
     """
-    from engine.jit import compute_engine_digest
+    from topiary.engine.jit import compute_engine_digest
 
     training, plan = prepare(corpus, trial, seed, length)
     standing = (

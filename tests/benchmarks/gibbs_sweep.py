@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from engine import models
-from engine.contract import TRAIN, Facts
-from engine.corpus import Corpus
 from tests.benchmarks.report import corpus_of, interleaved, load, median, parser, ratio, say
+from topiary.engine import models
+from topiary.engine.contract import TRAIN, Facts
+from topiary.engine.corpus import Corpus
 
 
 def main(argv: Sequence[str] | None = None) -> int:

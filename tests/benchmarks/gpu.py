@@ -7,14 +7,14 @@ the card on the processor, which proves the script where there is no card and sa
 import sys
 from collections.abc import Callable, Sequence
 
-from app.jobs import gpu, launcher
-from app.jobs.training import collect_facts
-from engine import first_topics, models
-from engine.contract import TEST, TRAIN, Batch, Sweeps
-from engine.corpus import Corpus
-from engine.gpu.devices import Device, OneLane
-from engine.hierarchy.evaluate import evaluate_point
 from tests.benchmarks.report import corpus_of, interleaved, load, median, parser, ratio, say
+from topiary.app.jobs import gpu, launcher
+from topiary.app.jobs.training import collect_facts
+from topiary.engine import first_topics, models
+from topiary.engine.contract import TEST, TRAIN, Batch, Sweeps
+from topiary.engine.corpus import Corpus
+from topiary.engine.gpu.devices import Device, OneLane
+from topiary.engine.hierarchy.evaluate import evaluate_point
 
 SCORED = 500  # test documents in a perplexity
 

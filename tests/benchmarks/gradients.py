@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import settings, streams
-from engine.black_box import inference, kernel, weights
-from engine.contract import TRAIN, Batch, Facts, FloatArray, Kernel
-from engine.corpus import Corpus
-from engine.kernels import deep_exp_family
 from tests.benchmarks.completion import begun, kernel_of
 from tests.benchmarks.report import corpus_of, load, parser, say
+from topiary.engine import settings, streams
+from topiary.engine.black_box import inference, kernel, weights
+from topiary.engine.contract import TRAIN, Batch, Facts, FloatArray, Kernel
+from topiary.engine.corpus import Corpus
+from topiary.engine.kernels import deep_exp_family
 
 SEED = 1
 FEW = 50  # documents whose gradients are estimated

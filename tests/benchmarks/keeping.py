@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from app.benchmarks.topics import TableError, replace_file
-from engine.contract import Array
-from engine.corpus import Corpus
-from store.arrays import pack_arrays, unpack_arrays
-from store.errors import DamagedArrays
 from tests.benchmarks import fidelity_trials
 from tests.benchmarks.fidelity_trials import Row
+from topiary.app.benchmarks.topics import TableError, replace_file
+from topiary.engine.contract import Array
+from topiary.engine.corpus import Corpus
+from topiary.store.arrays import pack_arrays, unpack_arrays
+from topiary.store.errors import DamagedArrays
 
 
 class Table:

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.benchmarks.peers import build_matrix
-from app.ingest import files, importing
-from app.ingest.errors import IngestError
-from app.ingest.source import Array, CountSource, TextSource
-from app.ingest.tables import joining
-from app.ingest.text import cleaning
-from engine.contract import TEST, TRAIN, Counts
 from tests.benchmarks.reading import compressed, joined, stops_beside
+from topiary.app.benchmarks.peers import build_matrix
+from topiary.app.ingest import files, importing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.source import Array, CountSource, TextSource
+from topiary.app.ingest.tables import joining
+from topiary.app.ingest.text import cleaning
+from topiary.engine.contract import TEST, TRAIN, Counts
 
 CORPORA = ("20news", "imdb", "mnist")
 LEAST = 5  # times that a word must occur: in all documents for 20news, in that many training documents for imdb

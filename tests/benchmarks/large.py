@@ -24,13 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from app.jobs import process
-from store import corpora, corpus_writer, full_text, points, runs, snapshots
-from store.database import Database, open_database
-from store.points import Point
 from tests.benchmarks import synthetic
 from tests.benchmarks.report import load, parser, say
 from tests.benchmarks.screen import CURVE, LAYERS, NAMES, browser, fresh, notify, served, topics
+from topiary.app.jobs import process
+from topiary.store import corpora, corpus_writer, full_text, points, runs, snapshots
+from topiary.store.database import Database, open_database
+from topiary.store.points import Point
 
 DOCUMENTS, TOKENS, WORDS, POINTS, SESSIONS = 500_000, 60, 2000, 280_000, 20
 CLICK, PAGE = 0.2, 1.0  # targets, in seconds
@@ -150,7 +150,7 @@ def trained(db: Database, folder: Path, layers: str) -> Iterator[int]:
         "--minibatches",
         "100000",
     ]
-    command = [sys.executable, "-m", "app.cli.main", *order, "--store", db.url]
+    command = [sys.executable, "-m", "topiary.app.cli.main", *order, "--store", db.url]
     environment = process.build_environment(db.url)
     said = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True).stdout
     number = int(re.findall(r"\d+", said)[0])

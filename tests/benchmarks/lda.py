@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from engine import models
-from engine.contract import TEST, TRAIN, Batch, Facts, Kernel, Rates, Sweeps
-from engine.corpus import Corpus, draw_minibatch
-from engine.hierarchy import evaluate
 from tests.benchmarks.gibbs_sweep import tomotopy_lda
 from tests.benchmarks.report import Seconds, corpus_of, interleaved, load, median, parser, ratio, say
+from topiary.engine import models
+from topiary.engine.contract import TEST, TRAIN, Batch, Facts, Kernel, Rates, Sweeps
+from topiary.engine.corpus import Corpus, draw_minibatch
+from topiary.engine.hierarchy import evaluate
 
 PUBLISHED = 893.0  # Gan et al., "Scalable deep Poisson factor analysis for topic modeling" (ICML 2015), K = 128
 TAU, KAPPA = 1.0, 0.7

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from engine.contract import Array, FloatArray
-from engine.hierarchy.certainty import Interval
-from engine.lens.groups import compare_groups, measure_groups, measure_slopes
-from engine.lens.intervals import EffectTable
-from engine.lens.moments import DocumentShares
-from engine.lens.periods import cut_periods, find_growth, measure_periods
 from tests.benchmarks.report import parser, say
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.hierarchy.certainty import Interval
+from topiary.engine.lens.groups import compare_groups, measure_groups, measure_slopes
+from topiary.engine.lens.intervals import EffectTable
+from topiary.engine.lens.moments import DocumentShares
+from topiary.engine.lens.periods import cut_periods, find_growth, measure_periods
 
 N_TOPICS = 40
 CONCENTRATION = 2.0  # of the shares of a document around the mean of its group; about five topics a document

@@ -20,31 +20,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.analysis.document_map import read_source
-from app.analysis.document_table import DocumentFilter
-from app.analysis.filters import FilterSources
-from app.analysis.hierarchy import format_identity
-from app.analysis.trends import join_shares
-from app.jobs import process
-from app.live.feed import Feed
-from app.pages.documents_requests import SelectedDocuments, TableRequest, find_selection, place_rows, read_rows
-from app.pages.filters import SelectionReader, open_sources, read_selection
-from app.pages.session import Context, View
-from app.pages.topic_documents import TopicDocuments
-from app.pages.trends import TrendRequest, read_trends
-from app.views.documents.document_table import TablePage, draw_table
-from app.views.trends.trends_page import draw_trends
-from engine.contract import Counts
-from engine.document_map import layout
-from engine.hierarchy.tree import Node
-from engine.lens.periods import find_growth
-from engine.lens.typical import compare_topics, compare_words, sum_words
-from engine.pool import Pool
-from store import columns, corpora, runs, snapshots
-from store.corpus_rows import CorpusRow
-from store.database import Database
 from tests.benchmarks.lens_store import SOURCES, open_store
 from tests.benchmarks.report import load, median, parser, say
+from topiary.app.analysis.document_map import read_source
+from topiary.app.analysis.document_table import DocumentFilter
+from topiary.app.analysis.filters import FilterSources
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.trends import join_shares
+from topiary.app.jobs import process
+from topiary.app.live.feed import Feed
+from topiary.app.pages.documents_requests import SelectedDocuments, TableRequest, find_selection, place_rows, read_rows
+from topiary.app.pages.filters import SelectionReader, open_sources, read_selection
+from topiary.app.pages.session import Context, View
+from topiary.app.pages.topic_documents import TopicDocuments
+from topiary.app.pages.trends import TrendRequest, read_trends
+from topiary.app.views.documents.document_table import TablePage, draw_table
+from topiary.app.views.trends.trends_page import draw_trends
+from topiary.engine.contract import Counts
+from topiary.engine.document_map import layout
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.lens.periods import find_growth
+from topiary.engine.lens.typical import compare_topics, compare_words, sum_words
+from topiary.engine.pool import Pool
+from topiary.store import columns, corpora, runs, snapshots
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 MAPS = {10_000: 3.0, 100_000: 25.0, 500_000: 100.0}  # documents, and seconds as the target
 RUN = 1
@@ -239,7 +239,7 @@ def write_documents(db: Database, layer: int, path: Path) -> tuple[float, float,
     """Return seconds by the clock and of processors, and the most bytes of memory, of one export."""
     words = ["export", str(RUN), "documents", "--layer", str(layer), "--output", str(path), "--store", db.url]
     began = time.perf_counter()
-    command, quiet = [sys.executable, "-m", "app.cli.main", *words], subprocess.DEVNULL
+    command, quiet = [sys.executable, "-m", "topiary.app.cli.main", *words], subprocess.DEVNULL
     child = subprocess.Popen(command, env=process.build_environment(db.url), stdout=quiet, stderr=quiet)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)

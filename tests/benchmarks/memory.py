@@ -12,14 +12,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.jobs import new_run
-from engine.jit import find_cache_folder
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database, open_database
 from tests.benchmarks.report import load, parser, say
 from tests.benchmarks.synthetic import store_corpus
 from tests.benchmarks.workers import watch
+from topiary.app.jobs import new_run
+from topiary.engine.jit import find_cache_folder
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, open_database
 
 DOCUMENTS, TOKENS, WORDS = 800_000, 75_000_000, 10_000
 MB = 1e6

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine import models
-from engine.contract import TRAIN, Batch, Facts, Kernel
-from engine.corpus import Corpus, draw_minibatch
 from tests.benchmarks.report import corpus_of, interleaved, load, median, parser, ratio, say
 from tests.benchmarks.rivals import Plain, PlainState
+from topiary.engine import models
+from topiary.engine.contract import TRAIN, Batch, Facts, Kernel
+from topiary.engine.corpus import Corpus, draw_minibatch
 
 SIZE = 200
 

@@ -18,14 +18,14 @@ from unittest import mock
 
 import numpy as np
 
-from app.jobs import claim, new_run, trainer
-from app.jobs.training import Training
-from engine.corpus import Corpus
-from store import corpus_writer, points, runs
-from store.blocks import DocumentBlock, StoredCounts
-from store.database import Database, open_database
 from tests.benchmarks.report import corpus_of, load, median, parser, say
 from tests.benchmarks.workers import watch
+from topiary.app.jobs import claim, new_run, trainer
+from topiary.app.jobs.training import Training
+from topiary.engine.corpus import Corpus
+from topiary.store import corpus_writer, points, runs
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.database import Database, open_database
 
 NAME = "corpus"
 PARTS = {

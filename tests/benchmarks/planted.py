@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from engine import models, settings
-from engine.contract import TRAIN, Array, Batch, Counts, Facts, Sweeps
-from engine.corpus import Corpus, take_documents
-from engine.hierarchy import evaluate
 from tests.benchmarks.report import load, parser, say
+from topiary.engine import models, settings
+from topiary.engine.contract import TRAIN, Array, Batch, Counts, Facts, Sweeps
+from topiary.engine.corpus import Corpus, take_documents
+from topiary.engine.hierarchy import evaluate
 
 V, K, N = 500, (20, 5), 2_000
 TESTED, TOKENS = 400, 100

@@ -13,13 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-from engine import models
-from engine.contract import TRAIN, Array, Batch, Counts, Facts, Topics
-from engine.corpus import Corpus
-from engine.hierarchy import effects, evaluate
-from engine.hierarchy.recurrence import measure_parent_overlap, share_parents
-from engine.hierarchy.topics import project_topics
 from tests.benchmarks.report import load, parser, say
+from topiary.engine import models
+from topiary.engine.contract import TRAIN, Array, Batch, Counts, Facts, Topics
+from topiary.engine.corpus import Corpus
+from topiary.engine.hierarchy import effects, evaluate
+from topiary.engine.hierarchy.recurrence import measure_parent_overlap, share_parents
+from topiary.engine.hierarchy.topics import project_topics
 
 ALIKE = 0.9  # cosine
 TESTED = 300

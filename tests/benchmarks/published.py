@@ -157,8 +157,8 @@ def settings(trial: Trial) -> dict[str, object]:
 
 def _paper(model: str, name: str = "paper") -> dict[str, object]:
     """The settings that a preset of a model names."""
-    from app.jobs.run_rules import find_preset
-    from engine import models, settings
+    from topiary.app.jobs.run_rules import find_preset
+    from topiary.engine import models, settings
 
     texts = find_preset(model, name).texts
     config = settings.parse(models.load(model).Config, texts)

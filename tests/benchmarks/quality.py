@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.contract import Array, Counts, Topics
-from engine.hierarchy.effects import present_hierarchy
-from engine.quality.measures import measure_quality
 from tests.benchmarks.report import interleaved, load, median, parser, say
 from tests.benchmarks.synthetic import small_corpus
+from topiary.engine.contract import Array, Counts, Topics
+from topiary.engine.hierarchy.effects import present_hierarchy
+from topiary.engine.quality.measures import measure_quality
 
 TEST_EVERY = 10
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from app.benchmarks.peers import build_matrix
-from app.ingest import importing
-from app.ingest.dividing import seed_parts
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.source import CountSource
-from app.ingest.text import cleaning
-from engine.contract import TEST, TRAIN, Counts
-from engine.corpus import Corpus
-from engine.parts import divide_share, draw_parts, hash_contents
+from topiary.app.benchmarks.peers import build_matrix
+from topiary.app.ingest import importing
+from topiary.app.ingest.dividing import seed_parts
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import CountSource
+from topiary.app.ingest.text import cleaning
+from topiary.engine.contract import TEST, TRAIN, Counts
+from topiary.engine.corpus import Corpus
+from topiary.engine.parts import divide_share, draw_parts, hash_contents
 
 
 def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None) -> Corpus:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from app.jobs.progress import format_duration
-from engine.corpus import Corpus
+from topiary.app.jobs.progress import format_duration
+from topiary.engine.corpus import Corpus
 
 DATA = "20news_dlda/20news_data.mat"
 
@@ -58,9 +58,9 @@ def parser(about: str, *, corpus: bool = True) -> argparse.ArgumentParser:
 
 def corpus_of(arguments: argparse.Namespace) -> Corpus:
     """The corpus that the options name."""
-    from app.ingest.errors import IngestError
     from tests.benchmarks.reading import read_corpus
     from tests.benchmarks.synthetic import small_corpus
+    from topiary.app.ingest.errors import IngestError
 
     if arguments.documents:
         return small_corpus(arguments.documents)

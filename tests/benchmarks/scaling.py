@@ -13,18 +13,18 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from app.cli.console import say
-from app.cli.parser import Parser, read_whole
-from app.jobs.cluster.place import check_place
-from app.jobs.progress import Progress
-from app.plots.style import COLOURS, MUTED, RULE, make_settings
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database, open_database, open_existing
 from tests.benchmarks import scaling_model
 from tests.benchmarks.commands import run_benchmark
 from tests.benchmarks.scaling_model import Model, Row
 from tests.benchmarks.synthetic import store_corpus
+from topiary.app.cli.console import say
+from topiary.app.cli.parser import Parser, read_whole
+from topiary.app.jobs.cluster.place import check_place
+from topiary.app.jobs.progress import Progress
+from topiary.app.plots.style import COLOURS, MUTED, RULE, make_settings
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, open_database, open_existing
 
 MANY = 10_000_000  # documents that the prediction is for
 MOST = 512  # processes that it reaches to

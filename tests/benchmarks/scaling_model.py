@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from app.jobs import training as mathematics
-from app.jobs.cluster import place
-from app.jobs.cluster.holder import DocumentHolder, RunSetup
-from app.jobs.cluster.spread import SpreadTraining
-from app.jobs.load_corpus import load_corpus, open_corpus
-from app.jobs.plan import RunOptions, make_plan
-from app.jobs.training import Training
-from engine import models, settings
+from topiary.app.jobs import training as mathematics
+from topiary.app.jobs.cluster import place
+from topiary.app.jobs.cluster.holder import DocumentHolder, RunSetup
+from topiary.app.jobs.cluster.spread import SpreadTraining
+from topiary.app.jobs.load_corpus import load_corpus, open_corpus
+from topiary.app.jobs.plan import RunOptions, make_plan
+from topiary.app.jobs.training import Training
+from topiary.engine import models, settings
 
 if TYPE_CHECKING:
-    from engine.corpus import Corpus
-    from store.corpus_rows import CorpusRow
-    from store.database import Database
+    from topiary.engine.corpus import Corpus
+    from topiary.store.corpus_rows import CorpusRow
+    from topiary.store.database import Database
 
 
 SEED = 1

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from app.jobs import process
-from store import corpora, runs, snapshots
-from store.database import Database, open_database
-from store.points import Point
-from store.run_rows import RunRow
 from tests.benchmarks.report import load, median, parser, say
 from tests.benchmarks.synthetic import store_corpus
+from topiary.app.jobs import process
+from topiary.store import corpora, runs, snapshots
+from topiary.store.database import Database, open_database
+from topiary.store.points import Point
+from topiary.store.run_rows import RunRow
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 LAYERS, WORDS = (128, 64, 32), 2000
@@ -173,7 +173,7 @@ def browser(program: str) -> Iterator[Any]:
 def served(store: str, folder: Path) -> Iterator[str]:
     """``topiary serve`` as a process of its own; gives its address."""
     log = folder / "serve.log"
-    command = [sys.executable, "-u", "-m", "app.cli.main", "serve", "--store", store, "--port", "0"]
+    command = [sys.executable, "-u", "-m", "topiary.app.cli.main", "serve", "--store", store, "--port", "0"]
     with log.open("wb") as output:
         server = subprocess.Popen(
             command, stdout=output, stderr=output, env=process.build_environment(store), cwd=folder

@@ -16,17 +16,17 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from app.jobs import training as mathematics
-from app.jobs.estimates import has_settled
-from app.jobs.plan import RunOptions
-from app.jobs.run_rules import SETTLING, propose_widths
-from app.jobs.training import Training
-from app.jobs.width_trials import choose_trial, try_widths
-from engine import models
-from engine.contract import TEST, TRAIN, VALIDATION, Array, Counts
-from engine.corpus import Corpus
-from engine.hierarchy import certainty, topics
 from tests.benchmarks.report import load, parser, say
+from topiary.app.jobs import training as mathematics
+from topiary.app.jobs.estimates import has_settled
+from topiary.app.jobs.plan import RunOptions
+from topiary.app.jobs.run_rules import SETTLING, propose_widths
+from topiary.app.jobs.training import Training
+from topiary.app.jobs.width_trials import choose_trial, try_widths
+from topiary.engine import models
+from topiary.engine.contract import TEST, TRAIN, VALIDATION, Array, Counts
+from topiary.engine.corpus import Corpus
+from topiary.engine.hierarchy import certainty, topics
 
 ALIKE = 0.9  # cosine from which a topic counts as found
 THRESHOLD = 1.0  # tau

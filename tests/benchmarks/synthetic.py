@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.contract import Counts
-from engine.corpus import Corpus
-from store import blocks, corpus_writer
-from store.blocks import DocumentBlock
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.engine.contract import Counts
+from topiary.engine.corpus import Corpus
+from topiary.store import blocks, corpus_writer
+from topiary.store.blocks import DocumentBlock
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 SUBJECTS = 60
 PER_DOCUMENT = 3

@@ -9,11 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from engine import models
-from engine.contract import TRAIN, Facts
-from engine.corpus import draw_minibatch
-from store import corpora
-from store.database import open_database
 from tests.benchmarks import (
     chains,
     encoder,
@@ -32,6 +27,11 @@ from tests.benchmarks import (
 from tests.benchmarks import gpu as gpu_speed
 from tests.benchmarks import minibatch as minibatch_speed
 from tests.benchmarks.rivals import Plain, PlainState
+from topiary.engine import models
+from topiary.engine.contract import TRAIN, Facts
+from topiary.engine.corpus import draw_minibatch
+from topiary.store import corpora
+from topiary.store.database import open_database
 
 RATIO = re.compile(r"ratio.* \d+\.\d\d")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import io, sparse
 
-from engine.contract import TEST, TRAIN
 from tests.benchmarks import classification, labelled, published
 from tests.benchmarks import classifiers as judging
+from topiary.engine.contract import TEST, TRAIN
 
 RNG_SEED = 4
 TINY = ("--layers", "4-3", "--minibatches", "4", "--threads", "1")

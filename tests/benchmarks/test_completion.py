@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from process_samples import small_corpus
 
-from app.jobs.load_corpus import load_corpus
-from engine.contract import TEST, TRAIN
-from store import corpora
-from store.database import open_database
 from tests.benchmarks import completion
 from tests.benchmarks.completion import main
+from topiary.app.jobs.load_corpus import load_corpus
+from topiary.engine.contract import TEST, TRAIN
+from topiary.store import corpora
+from topiary.store.database import open_database
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import io, sparse
 
-from engine import models
-from engine.contract import TEST, TRAIN
-from store.arrays import pack_arrays
 from tests.benchmarks import fidelity, published, report, synthetic
 from tests.benchmarks import fidelity_trials as measuring
 from tests.benchmarks.keeping import Table
 from tests.benchmarks.reading import commonest, pooled, read_corpus
+from topiary.engine import models
+from topiary.engine.contract import TEST, TRAIN
+from topiary.store.arrays import pack_arrays
 
 
 @pytest.fixture

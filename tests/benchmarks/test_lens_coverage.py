@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from engine.lens.groups import measure_groups
 from tests.benchmarks import lens_coverage
+from topiary.engine.lens.groups import measure_groups
 
 
 def test_the_table_has_a_line_for_every_kind_of_interval(capsys):

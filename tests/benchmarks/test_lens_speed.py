@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 
-from app.analysis.read_hierarchy import find_snapshot_at
-from app.export.report import write_report
-from engine.hierarchy.shares import UNITS
-from engine.hierarchy.tree import Node
-from store import runs
 from tests.benchmarks import lens_speed, lens_store
 from tests.benchmarks.screen import LAYERS
+from topiary.app.analysis.read_hierarchy import find_snapshot_at
+from topiary.app.export.report import write_report
+from topiary.engine.hierarchy.shares import UNITS
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import runs
 
 
 def test_every_line_of_the_pages_has_a_ratio_to_its_target(tmp_path, capsys):

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import models
-from engine.contract import TRAIN, Facts
-from engine.corpus import Corpus, draw_minibatch
 from tests.benchmarks.report import corpus_of, interleaved, load, parser, say
+from topiary.engine import models
+from topiary.engine.contract import TRAIN, Facts
+from topiary.engine.corpus import Corpus, draw_minibatch
 
 FEW, MANY = 10, 60  # sweeps
 

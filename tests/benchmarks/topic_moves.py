@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
-from engine.pool import Pool
-from engine.topic_moves import diffusion, dirichlet
-from engine.topic_moves.rows import LayerAddress
 from tests.benchmarks.report import interleaved, load, median, parser, ratio, say
+from topiary.engine.contract import Array, FloatArray
+from topiary.engine.pool import Pool
+from topiary.engine.topic_moves import diffusion, dirichlet
+from topiary.engine.topic_moves.rows import LayerAddress
 
 ETA = 0.05
 TOKENS_OF_A_WORD = 300  # of the whole corpus, on average

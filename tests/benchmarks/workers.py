@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import psutil
 
-from app.jobs import process
-from store import runs
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.jobs import process
+from topiary.store import runs
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 LOOK_SECONDS = 0.02
 ENDED = ("finished", "failed", "stopped", "paused")
@@ -42,7 +42,7 @@ class Life(NamedTuple):
 
 def watch(db: Database, run: int, folder: Path, marks: dict[str, Callable[[RunRow], bool]]) -> Life:
     """Start the worker of a queued run and look at its row until it ends."""
-    command = [sys.executable, "-P", "-m", "app.jobs.worker", "--run", str(run)]
+    command = [sys.executable, "-P", "-m", "topiary.app.jobs.worker", "--run", str(run)]
     seen: dict[str, float] = {}
     with (folder / f"worker-{run}.log").open("ab") as log:
         began = time.monotonic()

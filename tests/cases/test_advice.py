@@ -10,9 +10,9 @@ import pytest
 from foreign_samples import CASES, COUNTS, SENTENCES, Files, write_files
 from ingest_samples import BROKEN, SAMPLES
 
-from app.ingest.errors import IngestError
-from app.ingest.importing import inspect_path
-from app.ingest.options import ImportOptions
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import inspect_path
+from topiary.app.ingest.options import ImportOptions
 
 ADVICE = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: ('[^']+'|\"[^\"]+\"|[a-z0-9.]+)(?![\w']))?")
 # Words after an option that are none of its values, as in "--format text reads the files".

@@ -17,7 +17,7 @@ from typing import Any
 import garden
 import pytest
 
-from store.database import Database, open_database
+from topiary.store.database import Database, open_database
 
 HOW = (
     "no Chromium: install it (Debian: apt-get install chromium; macOS: brew install chromium) "
@@ -98,7 +98,7 @@ class Server:
         apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {}
         self.log: list[str] = []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "app.library", "serve", "--store", store, "--port", str(port), *options],
+            [sys.executable, "-m", "topiary", "serve", "--store", store, "--port", str(port), *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
-from store import runs
-from store.database import open_database
+from topiary.store import runs
+from topiary.store.database import open_database
 
 ANALYSTS, VIEWERS = "analysts-secret", "viewers-secret"
 WEBSOCKET = {

@@ -3,9 +3,9 @@
 import json
 import time
 
-from app.ingest.importing import import_path
-from store import corpora
-from store.database import open_database
+from topiary.app.ingest.importing import import_path
+from topiary.store import corpora
+from topiary.store.database import open_database
 
 
 def letters(folder):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from trend_samples import DOCUMENTS, plant_map, plant_refinement
 
-from store import runs, snapshots
-from store.database import open_database
+from topiary.store import runs, snapshots
+from topiary.store.database import open_database
 
 HOW = "no axe: pip install axe-playwright-python (it is among the packages of the extra 'test')"
 PAGES = {

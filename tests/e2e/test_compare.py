@@ -8,10 +8,10 @@ import pytest
 from addresses import says
 from playwright.sync_api import expect
 
-from app.jobs import process
-from engine import models, settings
-from store import annotations, runs, snapshots
-from store.database import open_database
+from topiary.app.jobs import process
+from topiary.engine import models, settings
+from topiary.store import annotations, runs, snapshots
+from topiary.store.database import open_database
 
 BROKEN = """cells => cells.flatMap(cell => [...cell.textContent.matchAll(/[^\\s-]+/g)].filter(word => {
   const range = document.createRange()

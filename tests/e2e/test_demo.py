@@ -4,8 +4,8 @@ import garden
 import pytest
 from playwright.sync_api import expect
 
-from store import runs
-from store.database import Database, open_database
+from topiary.store import runs
+from topiary.store.database import Database, open_database
 
 WIDTHS = [(1400, 900), (400, 800)]
 OVERLAP = """([note, thing]) => {

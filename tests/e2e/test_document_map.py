@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from app.machine import find_asset
-from app.views.document_map import list_captions, pack_map
-from engine.document_map.areas import find_inside, find_islands
-from engine.document_map.layout import DocumentMap
+from topiary.app.machine import find_asset
+from topiary.app.views.document_map import list_captions, pack_map
+from topiary.engine.document_map.areas import find_inside, find_islands
+from topiary.engine.document_map.layout import DocumentMap
 
 ADDRESS = "http://127.0.0.1:9/"  # every answer is made here
 STYLES = ("tokens", "explore", "document_map")

@@ -4,8 +4,8 @@ import garden
 import pytest
 from playwright.sync_api import expect
 
-from store import runs
-from store.database import Database
+from topiary.store import runs
+from topiary.store.database import Database
 
 KEPT = (10, 20, 30, 40, 50, 60, 400)
 

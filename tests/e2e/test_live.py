@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.machine import find_asset
-from store import corpora, runs
-from store.database import open_database
-from store.points import Point
+from topiary.app.machine import find_asset
+from topiary.store import corpora, runs
+from topiary.store.database import open_database
+from topiary.store.points import Point
 
 CODE = {
     name: json.dumps(find_asset(f"js/{name}.js").read_text(encoding="utf-8")) for name in ("log_ticks", "log_labels")

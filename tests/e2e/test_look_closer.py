@@ -6,7 +6,7 @@ import garden
 from playwright.sync_api import expect
 from trend_samples import DOCUMENTS, plant_refinement, plant_trends
 
-from store.database import open_database
+from topiary.store.database import open_database
 
 
 def test_a_topic_is_refined_by_a_queued_run_and_a_table_is_downloaded(store_url, start_server, page, monkeypatch):

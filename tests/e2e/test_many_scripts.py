@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from orchard import Topiary
 
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.export import topics as exported
-from app.ingest.text.languages import count_scripts
-from store import corpora, runs
-from store.database import open_database
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.export import topics as exported
+from topiary.app.ingest.text.languages import count_scripts
+from topiary.store import corpora, runs
+from topiary.store.database import open_database
 
 SUBJECTS = {
     "garden": "jardín café naïve straße ёжик сад κήπος δέντρο حديقة زهور גינה פרחים बगीचा फूल बीज 꽃밭 나무",

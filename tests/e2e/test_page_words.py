@@ -4,7 +4,7 @@ import re
 
 import garden
 
-from store.database import open_database
+from topiary.store.database import open_database
 
 TEXT = """() => {
   const found = []

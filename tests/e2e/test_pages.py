@@ -7,8 +7,8 @@ import pytest
 from addresses import says
 from playwright.sync_api import expect
 
-from store import runs
-from store.database import open_database
+from topiary.store import runs
+from topiary.store.database import open_database
 
 SEEN = {
     "runs": "1 in this store",

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
-from app.machine import find_asset
+from topiary.app.machine import find_asset
 
 ANALYSTS = "analysts-secret"
 NAME = "papers.example"

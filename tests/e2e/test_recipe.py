@@ -13,11 +13,11 @@ from databases import HOW, programs
 from process_samples import ended, small_corpus, wait_for, written
 from recipe import FOLDER, Recipe, compose, free_ports, guide_blocks, variables
 
-from app.jobs import new_run, trainer
-from app.jobs.cluster.place import PlaceError, connect_client
-from store import events, runs
-from store.database import open_database
-from store.errors import StoreError
+from topiary.app.jobs import new_run, trainer
+from topiary.app.jobs.cluster.place import PlaceError, connect_client
+from topiary.store import events, runs
+from topiary.store.database import open_database
+from topiary.store.errors import StoreError
 
 pytest.importorskip("distributed")
 

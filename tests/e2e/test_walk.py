@@ -10,12 +10,12 @@ from orchard import wait_for
 from playwright.sync_api import expect
 from speeches import PARTIES, THEMES, write_speeches
 
-from app.cli.main import main
-from app.export.run_tables import build_table, read_request
-from app.jobs import launcher
-from app.views.text import format_percent
-from store import runs
-from store.database import open_database
+from topiary.app.cli.main import main
+from topiary.app.export.run_tables import build_table, read_request
+from topiary.app.jobs import launcher
+from topiary.app.views.text import format_percent
+from topiary.store import runs
+from topiary.store.database import open_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PARAGRAPHS = 8  # of a year

@@ -9,8 +9,8 @@ import pytest
 from addresses import says
 from orchard import DOCUMENTS, MARKUP, SUBJECTS, TITLES, Topiary, kill, wait_for, write_collection
 
-from store import checkpoints
-from store.database import open_database
+from topiary.store import checkpoints
+from topiary.store.database import open_database
 
 LAYERS = (12, 6, 3)
 MINIBATCHES = 600

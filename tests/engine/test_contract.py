@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from engine import models, settings
-from engine.contract import Batch, Facts, Kernel, Sweeps, flatten, unflatten
-from engine.hierarchy import effects, evaluate
-from engine.pool import BlockSum, BlockSums, add_statistics
+from topiary.engine import models, settings
+from topiary.engine.contract import Batch, Facts, Kernel, Sweeps, flatten, unflatten
+from topiary.engine.hierarchy import effects, evaluate
+from topiary.engine.pool import BlockSum, BlockSums, add_statistics
 
 V, N = 30, 36
 SEED = 20_240_229

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from engine.contract import TEST, TRAIN, Counts
-from engine.corpus import Corpus, draw_minibatch
+from topiary.engine.contract import TEST, TRAIN, Counts
+from topiary.engine.corpus import Corpus, draw_minibatch
 
 N_WORDS = 30
 

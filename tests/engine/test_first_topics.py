@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine import first_topics
-from engine.contract import Counts
-from engine.pool import Pool
+from topiary.engine import first_topics
+from topiary.engine.contract import Counts
+from topiary.engine.pool import Pool
 
 SUBJECTS, WORDS = 6, 60  # ten words each; subjects 0, 1, 2 and 3, 4, 5 share five more words
 SHARED = 10

@@ -10,10 +10,10 @@ from pathlib import Path
 import numba
 import pytest
 
-from engine import jit
+from topiary.engine import jit
 
 KERNEL = """
-from engine.jit import compiled
+from topiary.engine.jit import compiled
 
 @compiled
 def add_one(x):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.contract import TEST, TRAIN, VALIDATION, Counts
-from engine.parts import PartSizes, divide_share, draw_parts, draw_validation, hash_contents, return_duplicates
+from topiary.engine.contract import TEST, TRAIN, VALIDATION, Counts
+from topiary.engine.parts import PartSizes, divide_share, draw_parts, draw_validation, hash_contents, return_duplicates
 
 
 def counts(*documents: dict[int, float], kind: type = np.int32) -> Counts:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.schedule import Schedule, step_size
+from topiary.engine.schedule import Schedule, step_size
 
 
 def test_the_first_step_size_is_the_one_asked_for():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engine import models, settings, shared_settings
-from engine.contract import Facts
+from topiary.engine import models, settings, shared_settings
+from topiary.engine.contract import Facts
 
 MODELS = ("lda-gibbs", "lda-cavi", "lda-svi")
 every_model = pytest.mark.parametrize("name", MODELS)

@@ -9,8 +9,8 @@ import pytest
 from drawing import RARE, chi_square, ks
 from scipy import stats
 
-from engine.gibbs.augment import draw_normal
-from engine.streams import draw_positive, draw_uniform, start_stream
+from topiary.engine.gibbs.augment import draw_normal
+from topiary.engine.streams import draw_positive, draw_uniform, start_stream
 
 N_STREAMS, N_DRAWS = (400, 64) if numba.config.DISABLE_JIT else (4_000, 64)
 

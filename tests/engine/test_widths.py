@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine import models, widths
-from engine.contract import Batch, Facts, flatten
-from engine.widths import SETTLED, GrowthRule, Structure
+from topiary.engine import models, widths
+from topiary.engine.contract import Batch, Facts, flatten
+from topiary.engine.widths import SETTLED, GrowthRule, Structure
 
 RULE = GrowthRule(layers=3, budget=6, every=10, below=0.1)
 TRUE, WORDS = 5, 50

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.jobs import claim, trainer
-from store import runs, snapshots
-from store.database import Database, open_database
 from tests.samples.process_samples import Written, order, small_corpus, written
+from topiary.app.jobs import claim, trainer
+from topiary.store import runs, snapshots
+from topiary.store.database import Database, open_database
 
 MINIBATCHES = 60
 FORK = multiprocessing.get_context("fork") if sys.platform != "win32" else None

@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import psutil
 
-from app.jobs import new_run, trainer
-from app.jobs.cluster import place
-from app.machine import ROOT
-from store import runs
-from store.database import Database
 from tests.faults.children import Bench, wait_until
 from tests.samples.process_samples import small_corpus, written
+from topiary.app.jobs import new_run, trainer
+from topiary.app.jobs.cluster import place
+from topiary.app.machine import ROOT
+from topiary.store import runs
+from topiary.store.database import Database
 
 SWEPT = {"layers": "6-3", "inference": "gibbs"}  # documents have local variables, which live with the workers
 HANGS = 240.0  # seconds after which a run that has got no further counts as lost

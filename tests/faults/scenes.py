@@ -16,14 +16,14 @@ import numpy as np
 import psutil
 from sqlalchemy import event, select, update
 
-from app.jobs import training
-from app.live.feed import Feed
-from store import run_rows, runs, snapshots, tables
-from store.check import check_store
-from store.database import Database, open_database
-from store.errors import SchemaMismatch
-from store.upkeep import vacuum_store
 from tests.faults.children import MINIBATCHES, Bench, Fault, Outcome, wait_until
+from topiary.app.jobs import training
+from topiary.app.live.feed import Feed
+from topiary.store import run_rows, runs, snapshots, tables
+from topiary.store.check import check_store
+from topiary.store.database import Database, open_database
+from topiary.store.errors import SchemaMismatch
+from topiary.store.upkeep import vacuum_store
 
 STALE = 2 * run_rows.STALE_SECONDS
 

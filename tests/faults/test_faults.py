@@ -5,12 +5,12 @@ import sys
 import pytest
 from sqlalchemy import update
 
-from app.jobs import claim
-from store import tables
 from tests.faults import scenes
 from tests.faults.children import Bench
 from tests.faults.scenes import SCENES
 from tests.samples.databases import Server, programs, schema
+from topiary.app.jobs import claim
+from topiary.store import tables
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="the children are made by forking")]
 ON_FILE = [scene for scene in SCENES if scene.database == "sqlite"]

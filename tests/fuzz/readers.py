@@ -27,14 +27,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "samples"))
 import office_samples
 from ingest_samples import SAMPLES, everything
 
-from app.ingest import registry
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read_source
-from app.ingest.options import ImportOptions
-from app.ingest.readers import matlab
-from app.ingest.source import TextSource
-from store.database import Database, open_database
-from store.errors import StoreError
+from topiary.app.ingest import registry
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import matlab
+from topiary.app.ingest.source import TextSource
+from topiary.store.database import Database, open_database
+from topiary.store.errors import StoreError
 
 from .mutations import damaged, files_of
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.ingest import registry
+from topiary.app.ingest import registry
 
 from . import readers
 

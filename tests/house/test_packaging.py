@@ -2,28 +2,25 @@
 
 import itertools
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 
-import pytest
 from sources import ROOMS, ROOT, imports, sources
 
 TOP = {"pyproject.toml", "README.md", "app", "engine", "store", "tests", "assets"}
 BUILT = {"build", "dist", "htmlcov", "__pycache__"}  # left by installing or testing; git ignores them
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-BUILD = "import sys, setuptools.build_meta as backend; backend.build_wheel(sys.argv[1])"
 FIND = """
 import pathlib, sys
-import app.machine, engine.models, store.tables
+from topiary.app import machine
+from topiary.engine import models
 here = pathlib.Path(sys.argv[1]).resolve()
-assert pathlib.Path(app.machine.__file__).is_relative_to(here), app.machine.__file__
+assert pathlib.Path(machine.__file__).is_relative_to(here), machine.__file__
 for name in ("guide", "guide/index.md", "css", "js/tree.js", "icons", "fonts"):
-    assert app.machine.find_asset(name).resolve().is_relative_to(here / "app" / "assets"), name
-print(",".join(engine.models.list_names()))
+    assert machine.find_asset(name).resolve().is_relative_to(here / "topiary" / "assets"), name
+print(",".join(models.list_names()))
 """
 
 
@@ -37,12 +34,18 @@ def test_the_top_of_the_repository_holds_nothing_but_the_rooms():
 
 def test_every_package_listed_is_there_and_every_package_there_is_listed():
     setup = PROJECT["tool"]["setuptools"]
-    places = {name: ROOT / setup["package-dir"].get(name, name.replace(".", "/")) for name in setup["packages"]}
-    places |= {"app.assets.guide": ROOT / "assets" / "guide"}
+    places = {name: find_place(name, setup["package-dir"]) for name in setup["packages"]}
     missing = [name for name, folder in places.items() if not (folder / "__init__.py").is_file()]
     assert missing == []
     folders = {path.parent for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     assert folders - set(places.values()) == set()
+
+
+def find_place(name: str, places: dict[str, str]) -> Path:
+    """The folder of a package: that of the nearest package above it with a place of its own, and below."""
+    parts = name.split(".")
+    above = next(".".join(parts[:n]) for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in places)
+    return ROOT / places[above] / name.removeprefix(above).removeprefix(".").replace(".", "/")
 
 
 def test_every_import_from_outside_is_a_declared_dependency():
@@ -53,45 +56,22 @@ def test_every_import_from_outside_is_a_declared_dependency():
     needed = [*PROJECT["project"]["dependencies"], *itertools.chain(*(extras[name] for name in EXTRAS))]
     declared = {requirement.partition(">")[0].partition("[")[0] for requirement in needed}
     found = {each.module.partition(".")[0] for source in sources() for each in imports(source)}
-    outside = found - set(sys.stdlib_module_names) - set(ROOMS) - {"__future__"}
+    outside = found - set(sys.stdlib_module_names) - set(ROOMS) - {"__future__", "topiary"}
     assert {names.get(name, name) for name in outside} - declared - {"tomotopy"} == set()
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> Path:
-    """A folder with what the wheel holds, built from a copy so that nothing is left in the tree."""
-    copy, wheels, folder = (tmp_path_factory.mktemp(name) for name in ("copy", "wheels", "installed"))
-    for name in TOP - {"tests"}:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, copy)
-    built = subprocess.run(
-        [sys.executable, "-c", BUILD, str(wheels)], cwd=copy, check=False, capture_output=True, text=True
-    )
-    assert built.returncode == 0, built.stderr[-3000:]
-    (wheel,) = wheels.glob("topiary_explorer-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    return folder
-
-
-def test_the_wheel_brings_the_rooms_and_nothing_else_to_the_top(installed):
+def test_the_wheel_brings_one_package_and_nothing_else_to_the_top(installed):
     names = {path.name for path in installed.iterdir() if path.suffix != ".dist-info"}
-    assert names == {*ROOMS, "topiary"}
+    assert names == {"topiary"}
 
 
 def test_the_wheel_holds_every_module_and_every_asset(installed):
     request = {path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     library = {path for path in request if path.is_relative_to("app/library")}
-    request = request - library | {"topiary" / path.relative_to("app/library") for path in library}
-    request.add(Path("topiary/py.typed"))
+    request = request - library | {path.relative_to("app/library") for path in library} | {Path("py.typed")}
     assets = (ROOT / "assets").rglob("*")
-    request |= {
-        Path("app") / path.relative_to(ROOT) for path in assets if path.is_file() and "__pycache__" not in path.parts
-    }
-    assert {path for path in request if not (installed / path).is_file()} == set()
+    request |= {path.relative_to(ROOT) for path in assets if path.is_file() and "__pycache__" not in path.parts}
+    assert {path for path in request if not (installed / "topiary" / path).is_file()} == set()
 
 
 def test_an_installed_topiary_finds_its_assets_and_models(installed, tmp_path):
@@ -109,3 +89,32 @@ def test_an_installed_topiary_finds_its_assets_and_models(installed, tmp_path):
 def test_the_command_is_called_topiary(installed):
     (points,) = installed.glob("*.dist-info/entry_points.txt")
     assert "topiary = topiary.__main__:main" in points.read_text(encoding="utf-8")
+
+
+TRAIN = """
+import app, engine, store
+import topiary
+
+texts = ["apple pear plum apple fig", "saw hammer nail saw drill"] * 20
+with topiary.open("topics.db") as opened:
+    run = opened.train(opened.import_corpus(texts, name="fruit"), layers=(3, 2), minibatches=3, wait=True)
+    print(run.state, topiary.__file__, app.mine, engine.mine, store.mine)
+"""
+
+
+def test_a_project_with_modules_called_like_our_folders_trains_from_an_installed_topiary(installed, tmp_path):
+    """The modules of the user are found first; the worker, a process of its own, finds Topiary all the same."""
+    (tmp_path / "store").mkdir()
+    for name in ("app.py", "engine.py", "store/__init__.py"):
+        (tmp_path / name).write_text("mine = True\n", encoding="utf-8")
+    (tmp_path / "train.py").write_text(TRAIN, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    command = [sys.executable, "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    assert done.stdout.split() == ["finished", str(installed / "topiary" / "__init__.py"), "True", "True", "True"], (
+        done.stderr
+    )
+    command = [sys.executable, "-m", "topiary", "runs", "--store", "topics.db"]
+    listed = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert "finished" in listed.stdout

@@ -9,12 +9,12 @@ import pytest
 from markdown_it import MarkdownIt
 from sources import ROOT, sources
 
-from app.cli.main import build_parser
-from app.ingest import docstrings
-from app.jobs import run_rules
-from app.pages.guide import list_chapters, render_chapter
-from engine import models, settings
 from tests import readme_picture
+from topiary.app.cli.main import build_parser
+from topiary.app.ingest import docstrings
+from topiary.app.jobs import run_rules
+from topiary.app.pages.guide import list_chapters, render_chapter
+from topiary.engine import models, settings
 
 GUIDE = ROOT / "assets" / "guide"
 PAGES = sorted(GUIDE.glob("*.md"))

@@ -9,24 +9,24 @@ from html import unescape
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.comparison import compare, find_edge_changes
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.views.compare.pair import draw_pair
-from app.views.compare.strip import draw_strip
-from app.views.compare.table import PairListing, draw_pair_table, list_edge_changes
-from app.views.compare.trees import choose_first_cut, draw_trees
-from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list
-from app.views.explore.controls import ControlState, draw_controls, draw_map_legend
-from app.views.explore.detail import draw_topic
-from app.views.explore.top_topics import draw_top_topics
-from app.views.markup import draw_options, draw_title
-from app.views.runs.kpis import draw_preview
-from app.views.text import LONGEST_TITLE, fit_lines, measure_text, shorten, shorten_words
-from app.views.tree.boxes import make_boxes
-from app.views.tree.icicle import draw_icicle
-from app.views.tree.map_labels import list_lines
-from app.views.tree.map_svg import MapChoice, draw_map
-from app.views.tree.picture import TreeChoice, draw_tree
+from topiary.app.analysis.comparison import compare, find_edge_changes
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.views.compare.pair import draw_pair
+from topiary.app.views.compare.strip import draw_strip
+from topiary.app.views.compare.table import PairListing, draw_pair_table, list_edge_changes
+from topiary.app.views.compare.trees import choose_first_cut, draw_trees
+from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list
+from topiary.app.views.explore.controls import ControlState, draw_controls, draw_map_legend
+from topiary.app.views.explore.detail import draw_topic
+from topiary.app.views.explore.top_topics import draw_top_topics
+from topiary.app.views.markup import draw_options, draw_title
+from topiary.app.views.runs.kpis import draw_preview
+from topiary.app.views.text import LONGEST_TITLE, fit_lines, measure_text, shorten, shorten_words
+from topiary.app.views.tree.boxes import make_boxes
+from topiary.app.views.tree.icicle import draw_icicle
+from topiary.app.views.tree.map_labels import list_lines
+from topiary.app.views.tree.map_svg import MapChoice, draw_map
+from topiary.app.views.tree.picture import TreeChoice, draw_tree
 
 NAMES = (
     "Takeovers & mining",

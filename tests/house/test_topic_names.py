@@ -9,26 +9,26 @@ import holoviews as hv
 import inference_samples
 import numpy as np
 import pytest
-import topiary
 from inference_samples import plain_model
 from page_sessions import PageSession
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import format_identity
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.shares import complete_shares
-from app.cli.main import build_parser, main
-from app.export.comparison import render_edges, render_pairs
-from app.export.run_tables import TABLES
-from app.export.trees import FORMATS
-from app.ingest.column_kinds import ensure_columns
-from app.jobs.process import identify_process
-from app.pages.components import Board, TreeView
-from app.plots.read import Source
-from app.plots.request import KINDS, FigureRequest, plot_figure
-from app.views.top_bar import PAGES
-from store import annotations, corpora, runs, snapshots
-from store.database import open_database
+import topiary
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.shares import complete_shares
+from topiary.app.cli.main import build_parser, main
+from topiary.app.export.comparison import render_edges, render_pairs
+from topiary.app.export.run_tables import TABLES
+from topiary.app.export.trees import FORMATS
+from topiary.app.ingest.column_kinds import ensure_columns
+from topiary.app.jobs.process import identify_process
+from topiary.app.pages.components import Board, TreeView
+from topiary.app.plots.read import Source
+from topiary.app.plots.request import KINDS, FigureRequest, plot_figure
+from topiary.app.views.top_bar import PAGES
+from topiary.store import annotations, corpora, runs, snapshots
+from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
 

@@ -5,10 +5,10 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from app.jobs import gpu
-from app.jobs.cluster.cards import VISIBLE
-from app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
-from engine.gpu.devices import Device, OneLane
+from topiary.app.jobs import gpu
+from topiary.app.jobs.cluster.cards import VISIBLE
+from topiary.app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
+from topiary.engine.gpu.devices import Device, OneLane
 
 KILLED_AT = 12  # the step in which a worker of a `MortalHolder` ends
 

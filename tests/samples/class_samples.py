@@ -3,14 +3,14 @@
 import numpy as np
 from inference_samples import DOCUMENTS, LAYERS, NAMES, WORDS, arrays
 
-from app.analysis.predictions import Classified, Misled, store_predictions
-from app.jobs import process
-from engine.hierarchy.class_scores import score_predictions
-from engine.hierarchy.tree import Node
-from store import corpus_writer, runs, snapshots
-from store.blocks import DocumentBlock, StoredCounts
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.analysis.predictions import Classified, Misled, store_predictions
+from topiary.app.jobs import process
+from topiary.engine.hierarchy.class_scores import score_predictions
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpus_writer, runs, snapshots
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 WRONG = (5, 10, 20)  # test documents about one subject that bear the label of the next
 WEIGHTS = {

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 from topic_hierarchies import vocabulary
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.read_hierarchy import build_hierarchy
-from engine.contract import LINEAR, POSITIVE, Link, Topics
-from engine.hierarchy.topics import pack_topics
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.read_hierarchy import build_hierarchy
+from topiary.engine.contract import LINEAR, POSITIVE, Link, Topics
+from topiary.engine.hierarchy.topics import pack_topics
 
 ITEMS = 16  # four of each factor; the first ten have names that could be markup
 FACTORS = np.kron(np.eye(4), np.full((4, 1), 0.25)) * np.tile([1.3, 1.1, 0.9, 0.7], 4)[:, None]

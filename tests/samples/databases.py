@@ -23,7 +23,7 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from store.database import Database, open_database
+from topiary.store.database import Database, open_database
 
 HOW = (
     "no PostgreSQL server: install PostgreSQL (Debian: apt-get install postgresql) "

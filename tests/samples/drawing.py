@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special, stats
 from scipy.optimize import linear_sum_assignment
 
-from engine.streams import start_stream
+from topiary.engine.streams import start_stream
 
 RARE = 1e-5
 MANY = 4_000 if numba.config.DISABLE_JIT else 200_000

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from app.jobs import process
-from store import corpora, corpus_writer, runs
-from store.blocks import DocumentBlock, StoredCounts
-from store.points import Point
+from topiary.app.jobs import process
+from topiary.store import corpora, corpus_writer, runs
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.points import Point
 
 ME = process.identify_process()
 WORDS = tuple(f"word{v}" for v in range(12))

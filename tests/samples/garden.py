@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from app.jobs import process
-from store import corpus_rows, corpus_writer, runs, snapshots
-from store.blocks import DocumentBlock, StoredCounts
-from store.database import Database, open_database
-from store.points import Point
-from store.run_rows import RunRow
+from topiary.app.jobs import process
+from topiary.store import corpus_rows, corpus_writer, runs, snapshots
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.database import Database, open_database
+from topiary.store.points import Point
+from topiary.store.run_rows import RunRow
 
 SUBJECTS = (
     "garden rose hedge prune lawn tulip soil",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.contract import Counts
+from topiary.engine.contract import Counts
 
 TEXTS = "cat dog pet / cat dog / dog pet vet / stock bond rate / stock bond / bond rate bank / cat bank / vet pet cat"
 VOCABULARY = ("bank", "bond", "cat", "dog", "pet", "rate", "stock", "vet")

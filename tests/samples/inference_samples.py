@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from app.analysis import inference
-from app.jobs import process
-from engine import models
-from engine.contract import Batch, Facts, Kernel, Local, Topics
-from engine.hierarchy import topics
-from engine.settings import setting
-from store import corpus_rows, corpus_writer, runs, snapshots
-from store.blocks import DocumentBlock, StoredCounts
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.analysis import inference
+from topiary.app.jobs import process
+from topiary.engine import models
+from topiary.engine.contract import Batch, Facts, Kernel, Local, Topics
+from topiary.engine.hierarchy import topics
+from topiary.engine.settings import setting
+from topiary.store import corpus_rows, corpus_writer, runs, snapshots
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 SUBJECTS = (
     "garden rose hedge prune lawn tulip",

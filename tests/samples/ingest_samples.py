@@ -13,8 +13,8 @@ from sample_files import Broken, Sample, cut_short, file_of, write
 from scipy import io, sparse
 from sqlalchemy import select
 
-from store import tables
-from store.database import Database
+from topiary.store import tables
+from topiary.store.database import Database
 
 
 def text_folder(folder: Path) -> Path:

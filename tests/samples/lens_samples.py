@@ -3,9 +3,9 @@
 import naive
 import numpy as np
 
-from engine import streams
-from engine.lens.moments import DocumentShares
-from engine.streams import start_stream
+from topiary.engine import streams
+from topiary.engine.lens.moments import DocumentShares
+from topiary.engine.streams import start_stream
 
 N_TOPICS = 6
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.document_map.features import MapFeatures, make_features
+from topiary.engine.document_map.features import MapFeatures, make_features
 
 LEAST = 0.02
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import psutil
 
-from app.jobs import process
-from store import runs
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.jobs import process
+from topiary.store import runs
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = {
@@ -66,7 +66,7 @@ class Topiary:
 
     def __call__(self, *words: object) -> str:
         """Run a command and give what it prints."""
-        command = [sys.executable, "-P", "-m", "app.cli.main", *map(str, words)]
+        command = [sys.executable, "-P", "-m", "topiary.app.cli.main", *map(str, words)]
         done = subprocess.run(
             command,
             env=self.environment,

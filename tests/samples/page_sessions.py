@@ -2,9 +2,9 @@
 
 from typing import Any, Self
 
-from app.live.feed import TROUBLE, Feed
-from app.pages.session import Context, View
-from store.database import Database
+from topiary.app.live.feed import TROUBLE, Feed
+from topiary.app.pages.session import Context, View
+from topiary.store.database import Database
 
 
 def make_context(view: View, feed: Any, later: Any, **parts: Any) -> Context:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from engine.autoencoder import hybrid, hybrid_step
-from engine.contract import Batch, Facts
-from engine.kernels import datm
+from topiary.engine.autoencoder import hybrid, hybrid_step
+from topiary.engine.contract import Batch, Facts
+from topiary.engine.kernels import datm
 
 V, N = 12, 9
 SEED = 20_260_301

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.jobs import claim, launcher, new_run, trainer
-from store import checkpoints, corpora, corpus_rows, corpus_writer, points, runs, snapshots
-from store.blocks import TEST, TRAIN, VALIDATION, DocumentBlock, StoredCounts
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.app.jobs import claim, launcher, new_run, trainer
+from topiary.store import checkpoints, corpora, corpus_rows, corpus_writer, points, runs, snapshots
+from topiary.store.blocks import TEST, TRAIN, VALIDATION, DocumentBlock, StoredCounts
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 WORDS = tuple(f"word{v}" for v in range(40))
 NOBODY = SimpleNamespace(pid=999_999_999)  # the process of a worker that a test does not start

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 from topic_hierarchies import arrays, vocabulary
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.read_hierarchy import build_hierarchy
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.read_hierarchy import build_hierarchy
 
 LOST = (2, 5, 9)
 

@@ -7,9 +7,9 @@ import numpy as np
 from sqlalchemy import update
 from topic_pairs import permuted
 
-from store import runs, snapshots, tables
-from store.database import Database
-from store.run_rows import RunRow
+from topiary.store import runs, snapshots, tables
+from topiary.store.database import Database
+from topiary.store.run_rows import RunRow
 
 
 def plant_arrays(seed: int = 3) -> dict[str, np.ndarray]:

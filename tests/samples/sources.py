@@ -47,10 +47,16 @@ def imports(source: Source) -> list[Import]:
     found: list[Import] = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
-            found += [Import(alias.name, "", node.lineno) for alias in node.names]
+            found += [Import(_name_room(alias.name), "", node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found += [Import(_absolute(source, node), alias.name, node.lineno) for alias in node.names]
+            found += [Import(_name_room(_absolute(source, node)), alias.name, node.lineno) for alias in node.names]
     return found
+
+
+def _name_room(module: str) -> str:
+    """A module as its folder is called: ``app.jobs`` for ``topiary.app.jobs``."""
+    inside = module.removeprefix("topiary.")
+    return inside if inside.partition(".")[0] in ROOMS else module
 
 
 def _absolute(source: Source, node: ast.ImportFrom) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, select, text, update
 
-from store import corpora, corpus_rows, corpus_writer, run_rows, runs, tables
-from store.blocks import DocumentBlock, StoredCounts
-from store.database import Database
-from store.points import Point, insert_points
+from topiary.store import corpora, corpus_rows, corpus_writer, run_rows, runs, tables
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.database import Database
+from topiary.store.points import Point, insert_points
 
 WORDS = ("apple", "bread", "cheese", "dates", "eggs", "figs")
 LABELS = ("sweet", "salty")

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Batch, Facts
-from engine.kernels import dlda
-from engine.topic_moves import concentrations
+from topiary.engine.contract import Batch, Facts
+from topiary.engine.kernels import dlda
+from topiary.engine.topic_moves import concentrations
 
 V, N = 4, 3
 WIDTHS = (3, 2, 2)

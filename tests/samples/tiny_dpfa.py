@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.belief import steps
-from engine.contract import Batch, Facts
-from engine.kernels import dpfa
+from topiary.engine.belief import steps
+from topiary.engine.contract import Batch, Facts
+from topiary.engine.kernels import dpfa
 
 V, N = 4, 3
 WIDTHS = (3, 2, 2)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from engine.contract import Batch
+from topiary.engine.contract import Batch
 
 
 def batch_of(table, first=0):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from engine import models
-from engine.contract import Batch, Facts
+from topiary.engine import models
+from topiary.engine.contract import Batch, Facts
 
 CLASSES, WORDS, N = 3, 24, 120
 

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.read_hierarchy import build_hierarchy
-from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Link, Topics
-from engine.hierarchy.topics import pack_topics
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.read_hierarchy import build_hierarchy
+from topiary.engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Link, Topics
+from topiary.engine.hierarchy.topics import pack_topics
 
 NASTY = (
     "<script>alert('x')</script>",

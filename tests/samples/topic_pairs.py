@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 from topic_hierarchies import arrays, vocabulary
 
-from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.read_hierarchy import build_hierarchy
+from topiary.app.analysis.comparison import Comparison, compare
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.read_hierarchy import build_hierarchy
 
 WIDTHS = (24, 12, 6)
 

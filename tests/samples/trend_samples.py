@@ -5,17 +5,17 @@ from typing import Any
 import garden
 import numpy as np
 
-from app.analysis.document_map import hash_map_origin
-from app.ingest.column_kinds import ensure_columns
-from app.ingest.refining import ORIGIN
-from app.jobs.shares import hash_share_origin
-from store import corpus_writer, document_maps, runs, shares, snapshots
-from store.blocks import DocumentBlock, StoredCounts
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.document_maps import StoredMap
-from store.run_rows import RunRow
-from store.shares import UNITS, LayerShares
+from topiary.app.analysis.document_map import hash_map_origin
+from topiary.app.ingest.column_kinds import ensure_columns
+from topiary.app.ingest.refining import ORIGIN
+from topiary.app.jobs.shares import hash_share_origin
+from topiary.store import corpus_writer, document_maps, runs, shares, snapshots
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.document_maps import StoredMap
+from topiary.store.run_rows import RunRow
+from topiary.store.shares import UNITS, LayerShares
 
 DOCUMENTS = 400
 SOURCES = ("herald", "tribune")

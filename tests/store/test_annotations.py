@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import text
 from store_samples import new_run
 
-from store import annotations, runs
-from store.annotations import MatchDecision
-from store.errors import NotFound, StoreError
+from topiary.store import annotations, runs
+from topiary.store.annotations import MatchDecision
+from topiary.store.errors import NotFound, StoreError
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from store import arrays
-from store.errors import DamagedArrays, StoreError
+from topiary.store import arrays
+from topiary.store.errors import DamagedArrays, StoreError
 
 DTYPES = ["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64"]
 

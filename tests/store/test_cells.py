@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import text
 from store_samples import append_points, claimed_run, new_run, write_corpus
 
-from store import checkpoints, corpora, corpus_writer, events, points, runs, snapshots, tables
-from store.check import check_store
-from store.errors import DamagedArrays, DamagedRow
-from store.points import Point
+from topiary.store import checkpoints, corpora, corpus_writer, events, points, runs, snapshots, tables
+from topiary.store.check import check_store
+from topiary.store.errors import DamagedArrays, DamagedRow
+from topiary.store.points import Point
 
 BROKEN = ('{"layers": [3', "[]", "null", '"text"', "[" * 9000)
 OF_SQLITE = ("x'00ff'", "CAST(x'7b22ff227d' AS TEXT)", "'{' || char(0) || '}'")  # bytes, no UTF-8, a NUL

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import select, text, update
 from store_samples import claimed_run, flip_checkpoint, flip_snapshot, new_run, write_corpus
 
-from store import checkpoints, runs, snapshots, tables
-from store.check import check_store
+from topiary.store import checkpoints, runs, snapshots, tables
+from topiary.store.check import check_store
 
 
 def noise(seed):

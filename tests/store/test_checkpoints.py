@@ -5,9 +5,9 @@ import pytest
 from sqlalchemy import func, select
 from store_samples import claimed_run, flip_checkpoint
 
-from store import checkpoints, events, points, runs, snapshots, tables
-from store.errors import DamagedArrays, LostClaim
-from store.points import Point
+from topiary.store import checkpoints, events, points, runs, snapshots, tables
+from topiary.store.errors import DamagedArrays, LostClaim
+from topiary.store.points import Point
 
 
 def arrays_at(minibatch):

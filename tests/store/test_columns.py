@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import func, select, update
 from store_samples import LABELS, WORDS, block, write_corpus
 
-from store import check, columns, corpora, corpus_writer, tables
-from store.column_rows import CATEGORY, DATE, LABEL, NUMBER, TEXT, ColumnBlock, CorpusColumn, make_missing
-from store.errors import Conflict, DamagedArrays, NotFound, StoreError
+from topiary.store import check, columns, corpora, corpus_writer, tables
+from topiary.store.column_rows import CATEGORY, DATE, LABEL, NUMBER, TEXT, ColumnBlock, CorpusColumn, make_missing
+from topiary.store.errors import Conflict, DamagedArrays, NotFound, StoreError
 
 DATES = np.array([0, np.iinfo(np.int64).min, 86_400_000, 5, -5, 7])
 NUMBERS = np.array([1.5, np.nan, 0.0, -2.0, 1e9, 3.0])

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import func, select, update
 from store_samples import LABELS, WORDS, block, new_run, write_corpus
 
-from store import blocks, corpora, corpus_writer, tables
-from store.blocks import TEST, TRAIN, VALIDATION, DocumentBlock, StoredCounts
-from store.errors import Conflict, LostClaim, NotFound, StoreError
+from topiary.store import blocks, corpora, corpus_writer, tables
+from topiary.store.blocks import TEST, TRAIN, VALIDATION, DocumentBlock, StoredCounts
+from topiary.store.errors import Conflict, LostClaim, NotFound, StoreError
 
 TABLES = (tables.corpora, tables.corpus_words, tables.corpus_blocks, tables.corpus_texts)
 

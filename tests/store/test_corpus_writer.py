@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import func, select
 from store_samples import block, new_run, write_corpus
 
-from store import corpora, corpus_writer, events, tables
-from store.errors import Conflict, NotFound, StoreError
+from topiary.store import corpora, corpus_writer, events, tables
+from topiary.store.errors import Conflict, NotFound, StoreError
 
 
 def append(db, number, pieces, **more):

@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import event, insert, select, text, update
 from store_samples import new_run, python, write_corpus
 
-from store import corpora, migrations, runs, tables
-from store.check import check_store
-from store.database import now, open_database, open_existing
-from store.errors import NotFound, SchemaMismatch, StoreError
-from store.places import find_default_path
+from topiary.store import corpora, migrations, runs, tables
+from topiary.store.check import check_store
+from topiary.store.database import now, open_database, open_existing
+from topiary.store.errors import NotFound, SchemaMismatch, StoreError
+from topiary.store.places import find_default_path
 
 
 def set_version(db, version):
@@ -158,7 +158,10 @@ def test_an_older_store_that_is_there_is_brought_up_to_date(db, monkeypatch):
 
 def test_several_programs_may_make_the_same_store_at_once(database_url):
     several = 4
-    script = "import sys; from store.database import open_database; open_database(sys.argv[1]).close(); print('made')"
+    script = (
+        "import sys; from topiary.store.database import open_database; open_database(sys.argv[1]).close(); "
+        "print('made')"
+    )
     processes = [python(script, database_url) for _ in range(several)]
     outputs = [process.communicate() for process in processes]
     assert [output for output, _ in outputs] == ["made\n"] * several, outputs
@@ -328,8 +331,8 @@ def test_a_disk_that_fails_or_a_quota_is_a_sentence(tmp_path):
     script = """
 import resource, sys
 from sqlalchemy import text
-from store.database import open_database
-from store.errors import StoreError
+from topiary.store.database import open_database
+from topiary.store.errors import StoreError
 database = open_database(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
 try:

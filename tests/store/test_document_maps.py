@@ -5,9 +5,9 @@ import pytest
 from sqlalchemy import select, update
 from store_samples import claimed_run
 
-from store import check, document_maps, snapshots, tables
-from store.document_maps import StoredMap
-from store.errors import NotFound
+from topiary.store import check, document_maps, snapshots, tables
+from topiary.store.document_maps import StoredMap
+from topiary.store.errors import NotFound
 
 ME = "this program"
 

@@ -2,8 +2,8 @@
 
 from store_samples import claimed_run
 
-from store import events, runs
-from store.events import StructureChange
+from topiary.store import events, runs
+from topiary.store.events import StructureChange
 
 LOST = StructureChange(1, (2, 9), 9, 7)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sqlalchemy import inspect, text
 
-from store import corpora, corpus_writer, full_text, text_query
-from store.blocks import DocumentBlock, StoredCounts
-from store.full_text import LONGEST, MOST_BYTES, list_words, split_query, split_words
+from topiary.store import corpora, corpus_writer, full_text, text_query
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.full_text import LONGEST, MOST_BYTES, list_words, split_query, split_words
 
 TITLES = ["On Apples", "", "Plums", "Über Pflaumen", "果物"]
 TEXTS = ["Green apples and PLUMS", "nothing of the kind", "applesauce, plum-cake", "Äpfel und Pflaumen", "機械学習の本"]

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import inspect, select, text, update
 from store_samples import back_to_version, new_run
 
-from store import checkpoints, corpora, events, runs, snapshots, tables
-from store.check import check_store
-from store.database import open_database
-from store.events import StructureChange
+from topiary.store import checkpoints, corpora, events, runs, snapshots, tables
+from topiary.store.check import check_store
+from topiary.store.database import open_database
+from topiary.store.events import StructureChange
 
 ARRAYS = {"phi.0": np.full((6, 4), 1 / 6), "r": np.ones(4)}
 SENTENCES = (

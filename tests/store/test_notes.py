@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import text
 from store_samples import claimed_run, new_run, write_corpus
 
-from store import annotations, corpora, notes, runs, snapshots
-from store.check import check_store
-from store.errors import NotFound, StoreError
-from store.notes import NOTE, TAG, NewNote, TopicCopy
+from topiary.store import annotations, corpora, notes, runs, snapshots
+from topiary.store.check import check_store
+from topiary.store.errors import NotFound, StoreError
+from topiary.store.notes import NOTE, TAG, NewNote, TopicCopy
 
 
 def list_texts(rows):

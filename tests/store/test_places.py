@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import text, update
 from store_samples import write_corpus
 
-from store import corpora, places, tables
-from store.database import open_database
-from store.errors import ReplacedStore
+from topiary.store import corpora, places, tables
+from topiary.store.database import open_database
+from topiary.store.errors import ReplacedStore
 
 
 @pytest.fixture(autouse=True)

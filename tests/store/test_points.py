@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import event
 from store_samples import append_points, claimed_run
 
-from store import checkpoints, events, points, runs
-from store.points import Point
+from topiary.store import checkpoints, events, points, runs
+from topiary.store.points import Point
 
 
 def some(count, name="point_perplexity", layer=0, first=1):

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import update
 from store_samples import claimed_run, new_run
 
-from store import queue, runs, tables
-from store.database import open_database
-from store.errors import Conflict, NotFound
+from topiary.store import queue, runs, tables
+from topiary.store.database import open_database
+from topiary.store.errors import Conflict, NotFound
 
 
 def numbers(rows):

@@ -8,16 +8,16 @@ import pytest
 from sqlalchemy import select
 from store_samples import append_points, block, claimed_run, new_run, python, write_corpus
 
-from store import checkpoints, corpora, corpus_writer, events, points, run_rows, runs, snapshots, tables
-from store.database import open_database
-from store.errors import Conflict
-from store.points import Point
-from store.run_rows import RunWatch
+from topiary.store import checkpoints, corpora, corpus_writer, events, points, run_rows, runs, snapshots, tables
+from topiary.store.database import open_database
+from topiary.store.errors import Conflict
+from topiary.store.points import Point
+from topiary.store.run_rows import RunWatch
 
 READER = """
 import sys
-from store import checkpoints, corpora, points, runs, snapshots
-from store.database import open_database
+from topiary.store import checkpoints, corpora, points, runs, snapshots
+from topiary.store.database import open_database
 
 db = open_database(sys.argv[1], readonly=True)
 run, cursor, seen, polls = int(sys.argv[2]), 0, 0, 0
@@ -43,9 +43,9 @@ db.close()
 WRITER = """
 import sys
 import numpy as np
-from store import checkpoints, points, runs, snapshots
-from store.database import open_database
-from store.points import Point
+from topiary.store import checkpoints, points, runs, snapshots
+from topiary.store.database import open_database
+from topiary.store.points import Point
 
 db = open_database(sys.argv[1])
 run = int(sys.argv[2])
@@ -66,8 +66,8 @@ CHECKPOINT = """
 import sys
 import time
 import numpy as np
-from store import checkpoints, runs
-from store.database import open_database
+from topiary.store import checkpoints, runs
+from topiary.store.database import open_database
 
 db = open_database(sys.argv[1])
 run, where = int(sys.argv[2]), sys.argv[3]
@@ -98,8 +98,8 @@ checkpoints.save_checkpoint(db, run, attempt, 20, 2.0, new, {"which": "new"})
 IMPORT = """
 import sys
 import time
-from store import corpus_writer
-from store.database import open_database
+from topiary.store import corpus_writer
+from topiary.store.database import open_database
 from store_samples import LABELS, WORDS, block
 
 with corpus_writer.write_corpus(open_database(sys.argv[1]), "killed", WORDS, label_names=LABELS) as writer:

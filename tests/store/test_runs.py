@@ -3,9 +3,9 @@ import pytest
 from sqlalchemy import func, select, update
 from store_samples import append_points, claimed_run, new_run, write_corpus
 
-from store import annotations, checkpoints, corpora, events, run_rows, runs, snapshots, tables
-from store.errors import Conflict, LostClaim, NotFound, StoreError
-from store.points import Point
+from topiary.store import annotations, checkpoints, corpora, events, run_rows, runs, snapshots, tables
+from topiary.store.errors import Conflict, LostClaim, NotFound, StoreError
+from topiary.store.points import Point
 
 OF_RUNS = (
     tables.points,
@@ -233,7 +233,9 @@ def test_a_deleted_run_leaves_nothing(db, monkeypatch):
     with pytest.raises(Conflict, match="is training"):
         runs.delete_run(db, gone.number)
     runs.finish_run(db, gone.number, 1, "stopped")
-    monkeypatch.setattr("store.run_rows._PARTS", ((tables.points, "number", 2), (tables.snapshots, "number", 1)))
+    monkeypatch.setattr(
+        "topiary.store.run_rows._PARTS", ((tables.points, "number", 2), (tables.snapshots, "number", 1))
+    )
     runs.delete_run(db, gone.number)
     assert rows_of_runs(db) == {name: count // 2 for name, count in whole.items()}
     assert [row.number for row in runs.list_runs(db)] == [keep.number]

@@ -5,11 +5,11 @@ import pytest
 from sqlalchemy import func, select, update
 from store_samples import claimed_run
 
-from store import check, runs, shares, snapshots, tables, upkeep
-from store.check import Damage
-from store.database import open_database
-from store.errors import Conflict, DamagedArrays, NotFound
-from store.shares import LayerShares
+from topiary.store import check, runs, shares, snapshots, tables, upkeep
+from topiary.store.check import Damage
+from topiary.store.database import open_database
+from topiary.store.errors import Conflict, DamagedArrays, NotFound
+from topiary.store.shares import LayerShares
 
 ME, OTHER = "this program", "another program"
 TOKENS = np.array([40, 0, 7, 300, 1])

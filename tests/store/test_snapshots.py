@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from sqlalchemy import event, func, select, update
 from store_samples import claimed_run, flip_snapshot, new_run
 
-from store import checkpoints, corpora, points, run_rows, runs, snapshots, tables
-from store.database import open_database
-from store.errors import DamagedSnapshot, LostClaim, NotFound, StoreError
-from store.points import Point
+from topiary.store import checkpoints, corpora, points, run_rows, runs, snapshots, tables
+from topiary.store.database import open_database
+from topiary.store.errors import DamagedSnapshot, LostClaim, NotFound, StoreError
+from topiary.store.points import Point
 
 
 def arrays_at(minibatch):

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import text
 from store_samples import REPOSITORY, claimed_run, new_run, write_corpus
 
-from store import annotations, arrays, blocks, events, notes, runs, shares, snapshots, tables
-from store.points import Point
+from topiary.store import annotations, arrays, blocks, events, notes, runs, shares, snapshots, tables
+from topiary.store.points import Point
 
 GUIDE = (REPOSITORY / "assets" / "guide" / "store.md").read_text(encoding="utf-8")
 

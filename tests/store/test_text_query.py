@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.text_query import TextQuery
+from topiary.store.text_query import TextQuery
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from sqlalchemy import event, func, make_url, select, text, update
 from sqlalchemy.exc import DBAPIError
 from store_samples import new_run
 
-from store import runs, tables, upkeep
-from store.check import check_store
-from store.database import open_database
-from store.errors import StoreError
-from store.transactions import translate_errors
+from topiary.store import runs, tables, upkeep
+from topiary.store.check import check_store
+from topiary.store.database import open_database
+from topiary.store.errors import StoreError
+from topiary.store.transactions import translate_errors
 
 pytestmark = [pytest.mark.database]
 on_postgresql = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import func, select, text, update
 from store_samples import claimed_run, flip_snapshot, new_run, write_corpus
 
-from store import annotations, checkpoints, corpora, events, full_text, points, runs, snapshots, tables, upkeep
-from store.check import check_store
-from store.database import open_database
-from store.errors import StoreError
-from store.points import Point
-from store.upkeep import PruneRule, copy_store
+from topiary.store import annotations, checkpoints, corpora, events, full_text, points, runs, snapshots, tables, upkeep
+from topiary.store.check import check_store
+from topiary.store.database import open_database
+from topiary.store.errors import StoreError
+from topiary.store.points import Point
+from topiary.store.upkeep import PruneRule, copy_store
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_backup_that_fails_leaves_nothing(db, tmp_path, monkeypatch):
     def fail(*_):
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("store.upkeep._settle_copy", fail)
+    monkeypatch.setattr("topiary.store.upkeep._settle_copy", fail)
     with pytest.raises(StoreError, match="disk is full"):
         copy_store(db, tmp_path / "copy.db")
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("copy")) == []
@@ -235,7 +235,7 @@ def test_the_first_and_the_last_are_among_those_kept_evenly():
 
 
 def test_a_file_is_smaller_afterwards(tmp_path):
-    from store.database import open_database
+    from topiary.store.database import open_database
 
     database = open_database(tmp_path / "store.db")
     worked(database, minibatches=range(1, 40))

@@ -9,13 +9,13 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from scipy import sparse as scipy_sparse
 
-from app.ingest import files, packing
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import matrices
-from app.ingest.source import BLOCK, Array, CountSource, Reader, Rows, make_untitled
-from app.ingest.tables import joining
-from engine.contract import Counts
+from topiary.app.ingest import files, packing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import matrices
+from topiary.app.ingest.source import BLOCK, Array, CountSource, Reader, Rows, make_untitled
+from topiary.app.ingest.tables import joining
+from topiary.engine.contract import Counts
 
 _SHORTEST_ENTRY = len(b"1 1\n")  # bytes of the shortest entry
 

@@ -7,16 +7,16 @@ from itertools import islice, pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import markup, text_kinds
-from app.ingest.readers.documents import KINDS
-from app.ingest.source import GUESS, Reader, TextDocument, TextSource
-from app.ingest.tables.column_names import plain_name
-from app.ingest.tables.values import as_text
-from app.ingest.text.cleaning import clean_text
-from app.ingest.text.passages import advise_size, count_words
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import markup, text_kinds
+from topiary.app.ingest.readers.documents import KINDS
+from topiary.app.ingest.source import GUESS, Reader, TextDocument, TextSource
+from topiary.app.ingest.tables.column_names import plain_name
+from topiary.app.ingest.tables.values import as_text
+from topiary.app.ingest.text.cleaning import clean_text
+from topiary.app.ingest.text.passages import advise_size, count_words
 
 _ENDINGS = (".json", ".json3")
 _TEXTS = ("text", "utf8", "content", "body", "line", "caption", "transcript", "sentence")

@@ -11,17 +11,17 @@ from itertools import combinations
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import markup
-from app.ingest.readers.documents import read_contents
-from app.ingest.readers.json_shapes import flatten
-from app.ingest.readers.texts import TextMembers, read_raw
-from app.ingest.source import Reader, Unreadable
-from app.ingest.tables import joining
-from app.ingest.tables.joining import Join
-from app.ingest.text import encodings
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import markup
+from topiary.app.ingest.readers.documents import read_contents
+from topiary.app.ingest.readers.json_shapes import flatten
+from topiary.app.ingest.readers.texts import TextMembers, read_raw
+from topiary.app.ingest.source import Reader, Unreadable
+from topiary.app.ingest.tables import joining
+from topiary.app.ingest.tables.joining import Join
+from topiary.app.ingest.text import encodings
 
 _SIDECARS = (".json", ".yaml", ".yml", ".meta")
 # The formats of a text, from the one that is read, where a text lies in several; TEI has metadata, a PDF loses most.

@@ -6,14 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.tables import column_names, sheets
-from app.ingest.tables.cells import is_separated, look_at_rows
-from app.ingest.tables.column_names import plain_name
-from app.ingest.tables.opening import ARROWS, WORKBOOKS
-from app.ingest.tables.values import as_text, is_missing, is_number, is_prose
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.tables import column_names, sheets
+from topiary.app.ingest.tables.cells import is_separated, look_at_rows
+from topiary.app.ingest.tables.column_names import plain_name
+from topiary.app.ingest.tables.opening import ARROWS, WORKBOOKS
+from topiary.app.ingest.tables.values import as_text, is_missing, is_number, is_prose
 
 # fmt: off
 _WORD_NAMES = (

@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import NONE, ImportOptions
-from app.ingest.readers import companions, texts
-from app.ingest.readers.documents import KINDS
-from app.ingest.source import Reader, TextDocument, TextSource
-from app.ingest.tables import column_names, joining
-from app.ingest.tables.column_names import Pattern
-from app.ingest.tables.joining import Join
-from app.ingest.tables.roles import PARTS
-from app.ingest.tables.values import Columns
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import NONE, ImportOptions
+from topiary.app.ingest.readers import companions, texts
+from topiary.app.ingest.readers.documents import KINDS
+from topiary.app.ingest.source import Reader, TextDocument, TextSource
+from topiary.app.ingest.tables import column_names, joining
+from topiary.app.ingest.tables.column_names import Pattern
+from topiary.app.ingest.tables.joining import Join
+from topiary.app.ingest.tables.roles import PARTS
+from topiary.app.ingest.tables.values import Columns
 
 TABLES = ("csv", "xlsx", "json", "jsonl", "parquet")  # readers of tables that may describe texts
 _TABLE_ENDINGS = {  # the reader for each ending of a table

@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from app.ingest import packing
-from app.ingest.readers import markup, xml_parsing
-from app.ingest.readers.xml_parsing import DamagedXmlError, find_xml_encoding, parse_xml, strip_namespace
-from app.ingest.source import Contents, Unreadable
+from topiary.app.ingest import packing
+from topiary.app.ingest.readers import markup, xml_parsing
+from topiary.app.ingest.readers.xml_parsing import DamagedXmlError, find_xml_encoding, parse_xml, strip_namespace
+from topiary.app.ingest.source import Contents, Unreadable
 
 _LARGEST_MEMBER = 1 << 26  # bytes of an unpacked member; a larger one is made to fill the memory
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")

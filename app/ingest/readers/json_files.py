@@ -9,14 +9,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeAlias
 
-from app.ingest import files, packing
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import json_shapes
-from app.ingest.readers.json_shapes import Record
-from app.ingest.source import COLUMNS, Reader, TextSource
-from app.ingest.tables.records import make_text_source
-from app.ingest.tables.roles import PARTS, find_roles, split_columns
+from topiary.app.ingest import files, packing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import json_shapes
+from topiary.app.ingest.readers.json_shapes import Record
+from topiary.app.ingest.source import COLUMNS, Reader, TextSource
+from topiary.app.ingest.tables.records import make_text_source
+from topiary.app.ingest.tables.roles import PARTS, find_roles, split_columns
 
 Values: TypeAlias = Callable[[Path], Iterator[tuple[int, Any]]]
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from app.ingest.tables import column_names
-from app.ingest.tables.column_names import plain_name
-from app.ingest.tables.roles import PARTS
-from app.ingest.tables.values import as_prose, is_prose, join_parts
+from topiary.app.ingest.tables import column_names
+from topiary.app.ingest.tables.column_names import plain_name
+from topiary.app.ingest.tables.roles import PARTS
+from topiary.app.ingest.tables.values import as_prose, is_prose, join_parts
 
 Record: TypeAlias = Mapping[str, Any]
 

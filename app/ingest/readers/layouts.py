@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from app.ingest import files, packing
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import arrays, matrices, text_kinds
-from app.ingest.readers.text_kinds import read_entry
-from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Reader, Rows, TextDocument, TextSource
-from app.ingest.tables import joining
-from app.ingest.tables.roles import PARTS
-from app.ingest.text import languages
-from app.ingest.text.cleaning import clean_text
-from app.ingest.vectorise import CountFile
-from engine.contract import TEST, TRAIN, Counts
+from topiary.app.ingest import files, packing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import arrays, matrices, text_kinds
+from topiary.app.ingest.readers.text_kinds import read_entry
+from topiary.app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Reader, Rows, TextDocument, TextSource
+from topiary.app.ingest.tables import joining
+from topiary.app.ingest.tables.roles import PARTS
+from topiary.app.ingest.text import languages
+from topiary.app.ingest.text.cleaning import clean_text
+from topiary.app.ingest.vectorise import CountFile
+from topiary.engine.contract import TEST, TRAIN, Counts
 
 
 def count_tokens(texts: Sequence[str], vocabulary: Sequence[str]) -> tuple[Counts, int]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from app.ingest.source import Contents, Unreadable
+from topiary.app.ingest.source import Contents, Unreadable
 
 PAGE_KINDS = (".html", ".htm", ".xhtml")
 

@@ -20,22 +20,22 @@ from scipy import io
 from scipy import sparse as scipy_sparse
 from scipy.io.matlab import MatReadError
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.files import open_seekable, read_start
-from app.ingest.options import ImportOptions
-from app.ingest.readers import matrices
-from app.ingest.readers.matrices import LARGEST, MOST_WORDLESS, is_valid_compressed
-from app.ingest.source import Array, CountSource, Reader
-from app.ingest.tables import joining
-from engine.contract import TEST, TRAIN
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.files import open_seekable, read_start
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import matrices
+from topiary.app.ingest.readers.matrices import LARGEST, MOST_WORDLESS, is_valid_compressed
+from topiary.app.ingest.source import Array, CountSource, Reader
+from topiary.app.ingest.tables import joining
+from topiary.app.machine import build_python_path
+from topiary.engine.contract import TEST, TRAIN
 
 ROOM = 1 << 31  # bytes of memory for any file
 ROOM_FOR_EACH = 32  # more bytes of memory for each byte of the file
 PATIENCE = 60.0  # seconds for any file
 PATIENCE_FOR_EACH = 1e-5  # more seconds for each byte of the file
 
-_ROOT = Path(__file__).parents[3]  # the folder of the packages, for the import path of the other process
 _OUTPUT = "arrays.npz"
 _REFUSED, _NO_MEMORY = 3, 4  # exit statuses
 
@@ -78,14 +78,13 @@ def unpack_texts(array: Array) -> list[str]:
 
 def launch_child(path: Path, folder: str, patience: float) -> tuple[int, str]:
     """Run the other process; return its exit status and its refusal as JSON, "" if there is none."""
-    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # less memory
     process = subprocess.run(  # noqa: S603 - our own module
         [sys.executable, "-P", "-m", __name__, os.path.abspath(path), folder],  # noqa: PTH100 - keeps links
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | one_thread,
+        env=os.environ | {"PYTHONPATH": build_python_path()} | one_thread,
         timeout=patience,
         check=False,
         text=True,

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from app.ingest.errors import IngestError
-from app.ingest.source import BLOCK, Array, CountSource, Rows, make_untitled
-from engine.contract import Counts
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.source import BLOCK, Array, CountSource, Rows, make_untitled
+from topiary.engine.contract import Counts
 
 LARGEST = 2**31 - 1
 _LARGEST_WHOLE = 2.0**62  # well within the range of int64

@@ -12,13 +12,13 @@ from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import markup, text_kinds
-from app.ingest.readers.text_kinds import WHATSAPP
-from app.ingest.source import GUESS, Reader, TextDocument, TextSource
-from app.ingest.text.cleaning import clean_text
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import markup, text_kinds
+from topiary.app.ingest.readers.text_kinds import WHATSAPP
+from topiary.app.ingest.source import GUESS, Reader, TextDocument, TextSource
+from topiary.app.ingest.text.cleaning import clean_text
 
 _MBOX, _EML = (".mbox", ".mbx"), (".eml", ".emlx")
 _KEPT_HEADERS = ("from", "to", "date")  # headers that are shown with the document

@@ -6,12 +6,12 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.source import COLUMNS, GUESS, TextDocument, TextSource
-from app.ingest.tables.records import make_text_source
-from app.ingest.tables.roles import Roles
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import COLUMNS, GUESS, TextDocument, TextSource
+from topiary.app.ingest.tables.records import make_text_source
+from topiary.app.ingest.tables.roles import Roles
 
 RECORDS_ACCEPTS = (*COLUMNS, "token_pattern")
 ABSTRACT, TITLE = "abstract", "title"

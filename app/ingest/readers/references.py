@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import markup, text_kinds
-from app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
-from app.ingest.readers.text_kinds import recognise_kinds
-from app.ingest.source import Reader, TextSource
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import markup, text_kinds
+from topiary.app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
+from topiary.app.ingest.readers.text_kinds import recognise_kinds
+from topiary.app.ingest.source import Reader, TextSource
 
 _YEAR = re.compile(r"(?<![0-9])(?:1[0-9]{3}|20[0-9]{2})(?![0-9])")
 _GAP = re.compile(r"\s+")

@@ -6,14 +6,14 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import text_kinds
-from app.ingest.readers.text_kinds import STARS
-from app.ingest.source import COLUMNS, Reader, TextDocument, TextSource
-from app.ingest.tables.records import make_text_source
-from app.ingest.tables.roles import find_roles
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import text_kinds
+from topiary.app.ingest.readers.text_kinds import STARS
+from topiary.app.ingest.source import COLUMNS, Reader, TextDocument, TextSource
+from topiary.app.ingest.tables.records import make_text_source
+from topiary.app.ingest.tables.roles import find_roles
 
 _THEME = "-*"  # begins a line with the theme of the text below it
 _SAMPLE = 200  # texts by which the roles of the variables are found

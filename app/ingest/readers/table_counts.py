@@ -8,18 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import count_tables, matrices
-from app.ingest.readers.count_tables import Matrix, Places
-from app.ingest.readers.matrices import MOST_TOKENS
-from app.ingest.source import GUESS, CountSource, Reader
-from app.ingest.tables import joining
-from app.ingest.tables.opening import Table, open_table
-from app.ingest.tables.values import is_missing
-from app.ingest.text.cleaning import make_storable
-from engine.contract import Counts
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import count_tables, matrices
+from topiary.app.ingest.readers.count_tables import Matrix, Places
+from topiary.app.ingest.readers.matrices import MOST_TOKENS
+from topiary.app.ingest.source import GUESS, CountSource, Reader
+from topiary.app.ingest.tables import joining
+from topiary.app.ingest.tables.opening import Table, open_table
+from topiary.app.ingest.tables.values import is_missing
+from topiary.app.ingest.text.cleaning import make_storable
+from topiary.engine.contract import Counts
 
 _DTM_SAMPLE = 50  # rows from which the columns are found
 _ZEROS = frozenset(("", "0", "0.0", "0.00"))

@@ -9,19 +9,19 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import count_tables, json_shapes, text_kinds
-from app.ingest.readers.json_shapes import Record
-from app.ingest.source import COLUMNS, GUESS, LEFT_OUT, Reader, TextDocument, TextSource
-from app.ingest.tables import joining
-from app.ingest.tables.cells import ENDINGS, is_separated
-from app.ingest.tables.opening import ARROWS, WORKBOOKS, open_table
-from app.ingest.tables.records import make_text_source
-from app.ingest.tables.roles import PARTS, find_roles, split_columns
-from app.ingest.tables.sheets import PARQUET, look_at_workbook, note_repeated_names, read_arrow_rows
-from app.ingest.text.passages import advise_size, count_words
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import count_tables, json_shapes, text_kinds
+from topiary.app.ingest.readers.json_shapes import Record
+from topiary.app.ingest.source import COLUMNS, GUESS, LEFT_OUT, Reader, TextDocument, TextSource
+from topiary.app.ingest.tables import joining
+from topiary.app.ingest.tables.cells import ENDINGS, is_separated
+from topiary.app.ingest.tables.opening import ARROWS, WORKBOOKS, open_table
+from topiary.app.ingest.tables.records import make_text_source
+from topiary.app.ingest.tables.roles import PARTS, find_roles, split_columns
+from topiary.app.ingest.tables.sheets import PARQUET, look_at_workbook, note_repeated_names, read_arrow_rows
+from topiary.app.ingest.text.passages import advise_size, count_words
 
 _REFUSED_COUNTS = (
     "is a table of documents, words and counts; leave --format csv out to read it as counts, or name a column of texts "

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from app.ingest import files, packing
-from app.ingest.errors import IngestError
-from app.ingest.readers.xml_parsing import find_root
-from app.ingest.text import encodings
+from topiary.app.ingest import files, packing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.readers.xml_parsing import find_root
+from topiary.app.ingest.text import encodings
 
 PLAIN = (".txt", ".text", "")  # endings that do not tell the kind
 _NUMBERED = re.compile(r"\.(?:\d+|[0-9a-f]{16,}|[^.]*:2,[a-z]*)")  # as mail programs and collections end names

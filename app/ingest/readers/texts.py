@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest import files, packing
-from app.ingest.errors import IngestError
-from app.ingest.exporting import advise_exports
-from app.ingest.options import ImportOptions
-from app.ingest.readers import markup, text_kinds
-from app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
-from app.ingest.source import LEFT_OUT, Contents, Reader, TextDocument, TextSource, Unreadable
-from app.ingest.tables.roles import PARTS
-from app.ingest.tables.values import find_date
-from app.ingest.text import encodings
-from app.ingest.text.encodings import WIDE, SharedEncoding
+from topiary.app.ingest import files, packing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.exporting import advise_exports
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import markup, text_kinds
+from topiary.app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
+from topiary.app.ingest.source import LEFT_OUT, Contents, Reader, TextDocument, TextSource, Unreadable
+from topiary.app.ingest.tables.roles import PARTS
+from topiary.app.ingest.tables.values import find_date
+from topiary.app.ingest.text import encodings
+from topiary.app.ingest.text.encodings import WIDE, SharedEncoding
 
 TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".json", ".jsonl", ".ndjson", ".parquet", ".feather", ".arrow")
 _TITLE_LENGTH = 100  # characters

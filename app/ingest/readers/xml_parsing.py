@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
-from app.ingest import files
-from app.ingest.source import Contents
-from app.ingest.text import encodings
-from app.ingest.text.encodings import find_marked_encoding
+from topiary.app.ingest import files
+from topiary.app.ingest.source import Contents
+from topiary.app.ingest.text import encodings
+from topiary.app.ingest.text.encodings import find_marked_encoding
 
 T = TypeVar("T")
 _ENCODING_NAME = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,40})["']""")

@@ -9,15 +9,21 @@ from pathlib import Path
 from typing import TypeAlias
 from xml.etree.ElementTree import Element, TreeBuilder
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.readers import markup, text_kinds, xml_parsing
-from app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
-from app.ingest.readers.xml_parsing import DamagedXmlError, find_root, parse_xml, read_xml_pieces, strip_namespace
-from app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
-from app.ingest.tables.records import make_text_source
-from app.ingest.tables.roles import find_roles
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import markup, text_kinds, xml_parsing
+from topiary.app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
+from topiary.app.ingest.readers.xml_parsing import (
+    DamagedXmlError,
+    find_root,
+    parse_xml,
+    read_xml_pieces,
+    strip_namespace,
+)
+from topiary.app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
+from topiary.app.ingest.tables.records import make_text_source
+from topiary.app.ingest.tables.roles import find_roles
 
 ElementPath: TypeAlias = tuple[str, ...]
 ElementValues: TypeAlias = list[tuple[ElementPath, str]]

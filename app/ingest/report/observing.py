@@ -10,12 +10,12 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from app.ingest.options import CHAPTERS, ImportOptions
-from app.ingest.report.recommending import Recommendation
-from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
-from app.ingest.tables.kinds import ColumnProfiles
-from app.ingest.tables.values import Column, is_number
-from app.ingest.text.passages import USUAL, LongTexts, advise_size
+from topiary.app.ingest.options import CHAPTERS, ImportOptions
+from topiary.app.ingest.report.recommending import Recommendation
+from topiary.app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
+from topiary.app.ingest.tables.kinds import ColumnProfiles
+from topiary.app.ingest.tables.values import Column, is_number
+from topiary.app.ingest.text.passages import USUAL, LongTexts, advise_size
 
 T = TypeVar("T")
 EXAMPLES = 10  # words in the description of a cut

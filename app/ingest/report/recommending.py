@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest.source import Array, TextDocument
-from app.ingest.text.cleaning import is_message
-from app.ingest.text.wording import Wording
-from engine.quality.background import find_common_words
+from topiary.app.ingest.source import Array, TextDocument
+from topiary.app.ingest.text.cleaning import is_message
+from topiary.app.ingest.text.wording import Wording
+from topiary.engine.quality.background import find_common_words
 
 STRIP_MAIL, LEAVE_OUT_COMMON = "strip_mail", "leave_out_common"  # the options that can be recommended
 EXAMPLES = 10  # words in most documents that are named, before and after

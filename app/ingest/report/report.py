@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Self
 
-from app.ingest.report.observing import Cut
-from app.ingest.report.recommending import Recommendation
-from app.ingest.source import GUESS
-from app.ingest.tables.values import Column
-from store.column_rows import KINDS
+from topiary.app.ingest.report.observing import Cut
+from topiary.app.ingest.report.recommending import Recommendation
+from topiary.app.ingest.source import GUESS
+from topiary.app.ingest.tables.values import Column
+from topiary.store.column_rows import KINDS
 
 
 class Share(NamedTuple):

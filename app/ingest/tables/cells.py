@@ -8,14 +8,21 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.tables.column_names import is_known
-from app.ingest.tables.headers import Names, read_names
-from app.ingest.tables.values import is_number
-from app.ingest.tables.writing import ADVICE, Writing, find_writing, find_writing_in, make_csv_reader, read_cells
-from app.ingest.text import encodings
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.tables.column_names import is_known
+from topiary.app.ingest.tables.headers import Names, read_names
+from topiary.app.ingest.tables.values import is_number
+from topiary.app.ingest.tables.writing import (
+    ADVICE,
+    Writing,
+    find_writing,
+    find_writing_in,
+    make_csv_reader,
+    read_cells,
+)
+from topiary.app.ingest.text import encodings
 
 FIRST_ROWS = 200  # rows from which names and roles are found
 ENDINGS = (".csv", ".tsv", ".tab")

@@ -6,10 +6,10 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, NamedTuple
 
-from app.ingest.options import ImportOptions
-from app.ingest.tables import column_names
-from app.ingest.tables.roles import split_columns
-from app.ingest.tables.values import is_date_column, is_missing, is_number, parse_date
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.tables import column_names
+from topiary.app.ingest.tables.roles import split_columns
+from topiary.app.ingest.tables.values import is_date_column, is_missing, is_number, parse_date
 
 MOST_LETTERS = 2_000  # letters of a column name, which may be a whole question
 PROSE = 20  # median letters of a column of texts, in which short cells may be names

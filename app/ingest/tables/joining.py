@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ingest import files, packing
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.source import Array, Reader, TextDocument, TextSource
-from app.ingest.tables.values import Columns
-from app.ingest.text.cleaning import make_storable
+from topiary.app.ingest import files, packing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import Array, Reader, TextDocument, TextSource
+from topiary.app.ingest.tables.values import Columns
+from topiary.app.ingest.text.cleaning import make_storable
 
 _GENSIM_LINE = re.compile(r"\d+\t[^\t]+\t\d+")
 _PICKLE = "is a pickle, which could run programs, so it is not opened; save it with gensim's dictionary.save_as_text"

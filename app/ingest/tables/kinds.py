@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest.tables.column_names import IDS, names_a_date, names_an_id, plain_name
-from app.ingest.tables.values import is_link, is_missing, parse_date
-from store.column_rows import CATEGORY, DATE, DAY_FIRST, DECIMAL_COMMA, ID, NUMBER, TEXT
+from topiary.app.ingest.tables.column_names import IDS, names_a_date, names_an_id, plain_name
+from topiary.app.ingest.tables.values import is_link, is_missing, parse_date
+from topiary.store.column_rows import CATEGORY, DATE, DAY_FIRST, DECIMAL_COMMA, ID, NUMBER, TEXT
 
 MOST_COLUMNS = 200  # columns that are typed; records in JSON may have thousands of fields
 MOST_LEVELS = 1000  # categories of a column

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.tables import sheets
-from app.ingest.tables.cells import find_layout, read_rows
-from app.ingest.tables.headers import Names
-from app.ingest.tables.values import as_text
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.tables import sheets
+from topiary.app.ingest.tables.cells import find_layout, read_rows
+from topiary.app.ingest.tables.headers import Names
+from topiary.app.ingest.tables.values import as_text
 
 WORKBOOKS = (".xlsx", ".xlsm")
 ARROWS = (*sheets.PARQUET, *sheets.ARROW)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.source import GUESS, TextDocument, TextSource
-from app.ingest.tables import joining
-from app.ingest.tables.roles import PARTS, Record, Roles
-from app.ingest.tables.values import Columns, as_prose, as_text, is_missing, is_prose
-from app.ingest.text.cleaning import clean_text
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import GUESS, TextDocument, TextSource
+from topiary.app.ingest.tables import joining
+from topiary.app.ingest.tables.roles import PARTS, Record, Roles
+from topiary.app.ingest.tables.values import Columns, as_prose, as_text, is_missing, is_prose
+from topiary.app.ingest.text.cleaning import clean_text
 
 _LONGEST_MISSING = 12  # letters of a text that may stand for a missing value
 _MOST_WORDS = 6  # words for missing values in a note

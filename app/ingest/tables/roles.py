@@ -7,13 +7,21 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.source import LEFT_OUT
-from app.ingest.tables import column_names
-from app.ingest.tables.column_names import find_named, names_a_date, names_an_id, rank_date
-from app.ingest.tables.values import as_prose, as_text, is_date_column, is_link, is_list_of_texts, is_missing, is_number
-from engine.contract import TEST, TRAIN, VALIDATION
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import LEFT_OUT
+from topiary.app.ingest.tables import column_names
+from topiary.app.ingest.tables.column_names import find_named, names_a_date, names_an_id, rank_date
+from topiary.app.ingest.tables.values import (
+    as_prose,
+    as_text,
+    is_date_column,
+    is_link,
+    is_list_of_texts,
+    is_missing,
+    is_number,
+)
+from topiary.engine.contract import TEST, TRAIN, VALIDATION
 
 PARTS = {
     "train": TRAIN, "training": TRAIN,

@@ -11,10 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.ingest import files, packing
-from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.tables.headers import Names, number_names, read_names
+from topiary.app.ingest import files, packing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.tables.headers import Names, number_names, read_names
 
 PARQUET, ARROW = (".parquet",), (".arrow", ".feather")
 _ARROW_SAMPLE = 60  # rows from which a table is recognised as one of counts

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from dateutil import parser as dateutil
 
-from app.ingest.tables.column_names import names_a_date, split_words
-from app.ingest.tables.periods import parse_period
+from topiary.app.ingest.tables.column_names import names_a_date, split_words
+from topiary.app.ingest.tables.periods import parse_period
 
 # What programs write for a missing value.  "none" is not here: it may be an answer in a survey, or a class.
 MISSING = frozenset((

@@ -7,10 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.options import QUOTES, USUAL, ImportOptions, describe_separator, find_separator
-from app.ingest.tables.headers import MOST_TITLES, has_header, knows_names
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import QUOTES, USUAL, ImportOptions, describe_separator, find_separator
+from topiary.app.ingest.tables.headers import MOST_TITLES, has_header, knows_names
 
 Quoting: TypeAlias = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
 

@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from app.ingest.errors import IngestError
-from app.ingest.text import languages
-from app.ingest.text.encodings import find_marked_encoding
-from app.ingest.text.languages import list_marks
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.text import languages
+from topiary.app.ingest.text.encodings import find_marked_encoding
+from topiary.app.ingest.text.languages import list_marks
 
 # Tags, character references, web addresses and endings of ordinals. The leading character class rules out most places,
 # and a regular expression searches for such a class ten times faster than for alternatives.

@@ -8,8 +8,8 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from app.ingest.text import languages
-from app.ingest.text.languages import RANGES
+from topiary.app.ingest.text import languages
+from topiary.app.ingest.text.languages import RANGES
 
 WIDE = ("utf-16", "utf-32")  # encodings whose characters, line ends included, take several bytes
 # The mark of UTF-32 comes first because it begins with that of UTF-16.

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 
-from app.ingest.source import TextDocument, TextSource
-from app.ingest.text.encodings import rate_text
+from topiary.app.ingest.source import TextDocument, TextSource
+from topiary.app.ingest.text.encodings import rate_text
 
 _BYTES = {chr(byte): byte for byte in range(0x80, 0x100)}
 # The letters that Windows has where Latin-1 has control characters.

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from app.machine import find_asset
+from topiary.app.machine import find_asset
 
 # Letters of each script; combining marks are left out, except in ranges that mix both.
 RANGES = {

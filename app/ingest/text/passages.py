@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest.errors import IngestError
-from app.ingest.options import CHAPTERS, FEWEST_WORDS, PARAGRAPHS
-from app.ingest.source import LEFT_OUT, Array, TextDocument, TextSource
-from app.ingest.text import headings
-from app.ingest.text.headings import UNWRAPPED, Heading
-from app.ingest.text.languages import RANGES
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.options import CHAPTERS, FEWEST_WORDS, PARAGRAPHS
+from topiary.app.ingest.source import LEFT_OUT, Array, TextDocument, TextSource
+from topiary.app.ingest.text import headings
+from topiary.app.ingest.text.headings import UNWRAPPED, Heading
+from topiary.app.ingest.text.languages import RANGES
 
 LEAST = 50  # words of a passage; a shorter one is joined with the next one
 _NEAR_PARAGRAPH, _NEAR_SENTENCE = 0.15, 0.5  # distance from the target to a cut at most, as a share of the passage

@@ -14,12 +14,12 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from app.ingest.errors import IngestError
-from app.ingest.readers import markup
-from app.ingest.source import TextDocument
-from app.ingest.text import languages
-from app.ingest.text.cleaning import Rejoining, clean_text, make_word_pattern, strip_mail_lines
-from store.errors import DamagedRow
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.readers import markup
+from topiary.app.ingest.source import TextDocument
+from topiary.app.ingest.text import languages
+from topiary.app.ingest.text.cleaning import Rejoining, clean_text, make_word_pattern, strip_mail_lines
+from topiary.store.errors import DamagedRow
 
 JOINT = "_"  # joins the words of a phrase; the default word pattern does not match it
 MOST_PHRASES = 5_000

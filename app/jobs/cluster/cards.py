@@ -3,8 +3,8 @@
 import os
 from typing import NamedTuple
 
-from app.jobs import gpu
-from app.jobs.cluster.place import WorkPlace
+from topiary.app.jobs import gpu
+from topiary.app.jobs.cluster.place import WorkPlace
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"  # environment variable that lists the cards that a process sees
 

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.jobs import gpu
-from app.jobs.cluster.cards import AssignedCard
-from app.jobs.cluster.workers import SweepPace, WorkerLostError, WorkerReport
-from engine import models, settings
-from engine.contract import Array, Batch, Counts, Facts, flatten, unflatten
-from engine.corpus import take_documents
-from engine.gpu.devices import Device, read_arrays
-from engine.pool import BlockSum, BlockSums
-from store import checkpoints, corpora
-from store.database import Database, open_database
-from store.errors import StoreError
+from topiary.app.jobs import gpu
+from topiary.app.jobs.cluster.cards import AssignedCard
+from topiary.app.jobs.cluster.workers import SweepPace, WorkerLostError, WorkerReport
+from topiary.engine import models, settings
+from topiary.engine.contract import Array, Batch, Counts, Facts, flatten, unflatten
+from topiary.engine.corpus import take_documents
+from topiary.engine.gpu.devices import Device, read_arrays
+from topiary.engine.pool import BlockSum, BlockSums
+from topiary.store import checkpoints, corpora
+from topiary.store.database import Database, open_database
+from topiary.store.errors import StoreError
 
 OPENING_PATIENCE = 60.0  # seconds to wait for a database server that is restarting
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from app.jobs import gpu, process
-from app.jobs.cluster.workers import WorkerLostError
-from engine.gpu import memory
+from topiary.app.jobs import gpu, process
+from topiary.app.jobs.cluster.workers import WorkerLostError
+from topiary.engine.gpu import memory
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -310,7 +310,7 @@ def _start_local(processes: int, *, silent: bool) -> "Client":
         cluster = LocalCluster(
             n_workers=processes, threads_per_worker=1, processes=True, host="127.0.0.1",
             dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
-            preload=["app.jobs.cluster.workers"] if silent else [],
+            preload=["topiary.app.jobs.cluster.workers"] if silent else [],
             local_directory=str(folder), scheduler_kwargs={"local_directory": str(folder)},
         )  # fmt: skip
         client = Client(cluster)
@@ -404,6 +404,6 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
 
 def list_versions() -> dict[str, str]:
     """Return the versions that the exact results depend on: the engine's sources, numpy and numba."""
-    from engine.jit import compute_engine_digest
+    from topiary.engine.jit import compute_engine_digest
 
     return {"engine": compute_engine_digest()} | {name: version(name) for name in ("numpy", "numba")}

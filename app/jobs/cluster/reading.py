@@ -15,10 +15,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from app import ingest
-from app.ingest.source import Map
-from app.jobs.cluster import place
-from app.jobs.cluster.place import PlaceError
+from topiary.app import ingest
+from topiary.app.ingest.source import Map
+from topiary.app.jobs.cluster import place
+from topiary.app.jobs.cluster.place import PlaceError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -172,7 +172,9 @@ def list_versions() -> dict[str, str]:
     for file in sorted(Path(*ingest.__path__).rglob("*.py")):
         sources.update(file.read_bytes())
     python = {"Python": sys.version.split()[0], "Unicode": unicodedata.unidata_version}
-    return {"app.ingest": sources.hexdigest()[:12]} | python | {name: _find_version(name) for name in _LIBRARIES}
+    return (
+        {"topiary.app.ingest": sources.hexdigest()[:12]} | python | {name: _find_version(name) for name in _LIBRARIES}
+    )
 
 
 def _find_version(name: str) -> str:

@@ -14,27 +14,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.jobs import gpu
-from app.jobs import training as mathematics
-from app.jobs.cluster import place, workers
-from app.jobs.cluster.cards import AssignedCard, assign_cards
-from app.jobs.cluster.holder import DocumentHolder, HeldPart, LocalShare, RunSetup
-from app.jobs.cluster.place import PlaceError, RemoteActor, WorkerPresence
-from app.jobs.cluster.workers import WorkerLostError, WorkerReport
-from app.jobs.plan import Plan
-from app.jobs.training import Position, Training
-from engine.contract import Array, Batch, Counts, Info, flatten, unflatten
-from engine.corpus import Corpus, draw_minibatch, slice_documents, take_documents
-from engine.gpu.memory import DeviceError
-from engine.pool import BlockSums, cut_pieces
-from store.arrays import ArrayLayout, StreamedArray
-from store.errors import DamagedArrays, StoreError
+from topiary.app.jobs import gpu
+from topiary.app.jobs import training as mathematics
+from topiary.app.jobs.cluster import place, workers
+from topiary.app.jobs.cluster.cards import AssignedCard, assign_cards
+from topiary.app.jobs.cluster.holder import DocumentHolder, HeldPart, LocalShare, RunSetup
+from topiary.app.jobs.cluster.place import PlaceError, RemoteActor, WorkerPresence
+from topiary.app.jobs.cluster.workers import WorkerLostError, WorkerReport
+from topiary.app.jobs.plan import Plan
+from topiary.app.jobs.training import Position, Training
+from topiary.engine.contract import Array, Batch, Counts, Info, flatten, unflatten
+from topiary.engine.corpus import Corpus, draw_minibatch, slice_documents, take_documents
+from topiary.engine.gpu.memory import DeviceError
+from topiary.engine.pool import BlockSums, cut_pieces
+from topiary.store.arrays import ArrayLayout, StreamedArray
+from topiary.store.errors import DamagedArrays, StoreError
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from app.jobs.claim import Claim
-    from engine.contract import Kernel
+    from topiary.app.jobs.claim import Claim
+    from topiary.engine.contract import Kernel
 
 RUN_BYTES = 8 << 20  # of the rows requested at a time while a checkpoint is written
 REPORT_SECONDS = 2.0  # between two reports of the workers

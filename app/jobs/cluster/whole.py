@@ -9,13 +9,13 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 
-from app.jobs.cluster import place
-from app.jobs.map_work import try_start_map
-from app.jobs.trainer import train_run
-from store import events, runs
-from store.database import Database, open_database
-from store.errors import StoreError
-from store.run_rows import RunRow
+from topiary.app.jobs.cluster import place
+from topiary.app.jobs.map_work import try_start_map
+from topiary.app.jobs.trainer import train_run
+from topiary.store import events, runs
+from topiary.store.database import Database, open_database
+from topiary.store.errors import StoreError
+from topiary.store.run_rows import RunRow
 
 AGAIN_SECONDS = 120.0  # after which a waiting run is sent again, in case the scheduler has forgotten it
 RETRY_SECONDS = 30.0  # after which an address that did not answer is tried again

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from engine.contract import Batch
+    from topiary.engine.contract import Batch
 
 
 class WorkerLostError(RuntimeError):

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
-from engine.hierarchy.class_scores import Reliability
+from topiary.app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
+from topiary.engine.hierarchy.class_scores import Reliability
 
 ColourChannels = tuple[int, int, int]
 # Colours of the shares 0 and 1 of a row: larger shares differ more from the background in both themes.

@@ -5,18 +5,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import Comparison, Side
-from app.analysis.hierarchy import measure_coherence
-from app.analysis.seeds import SeedSpread, get_layer_value
-from app.jobs.estimates import KINDS, describe_estimate, list_estimates
-from app.jobs.plan import STEPS, name_step
-from app.views.explore.controls import SnapshotOption, draw_threshold_slider
-from app.views.markup import draw_icon, draw_select, list_run_entries, write_element
-from app.views.palette import declare_hue
-from app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
-from app.views.runs.new_run_form import SettingText, describe_setting, format_value
-from app.views.text import escape
-from engine.quality.measures import Coherence
+from topiary.app.analysis.comparison import Comparison, Side
+from topiary.app.analysis.hierarchy import measure_coherence
+from topiary.app.analysis.seeds import SeedSpread, get_layer_value
+from topiary.app.jobs.estimates import KINDS, describe_estimate, list_estimates
+from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.views.explore.controls import SnapshotOption, draw_threshold_slider
+from topiary.app.views.markup import draw_icon, draw_select, list_run_entries, write_element
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
+from topiary.app.views.runs.new_run_form import SettingText, describe_setting, format_value
+from topiary.app.views.text import escape
+from topiary.engine.quality.measures import Coherence
 
 SAVES = (
     ("svg", "Trees (SVG)"),

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import SIDES, Comparison, Pair, Side
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.seeds import EstimatePair
-from app.views.compare.trees import list_shared_classes
-from app.views.markup import draw_title, write_element
-from app.views.run_facts import format_estimate
-from app.views.text import escape, format_percent, shorten
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.comparison import SIDES, Comparison, Pair, Side
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.seeds import EstimatePair
+from topiary.app.views.compare.trees import list_shared_classes
+from topiary.app.views.markup import draw_title, write_element
+from topiary.app.views.run_facts import format_estimate
+from topiary.app.views.text import escape, format_percent, shorten
+from topiary.engine.hierarchy.tree import Node
 
 _MOST_CLASSES = 12  # classes listed, those that changed most
 

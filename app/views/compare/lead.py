@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import Comparison, EdgeChange, Pair
-from app.analysis.hierarchy import BACKGROUND, format_identity
-from app.analysis.seeds import EstimatePair
-from app.jobs.plan import STEPS, name_step
-from app.views.compare.labels import LabelAccuracy, describe_cost
-from app.views.markup import write_element
-from app.views.run_facts import RunFacts, name_inference, name_model
-from app.views.runs.new_run_form import describe_setting, format_value
-from app.views.text import LONGEST_TITLE, escape, format_percent, shorten, write_title
+from topiary.app.analysis.comparison import Comparison, EdgeChange, Pair
+from topiary.app.analysis.hierarchy import BACKGROUND, format_identity
+from topiary.app.analysis.seeds import EstimatePair
+from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.views.compare.labels import LabelAccuracy, describe_cost
+from topiary.app.views.markup import write_element
+from topiary.app.views.run_facts import RunFacts, name_inference, name_model
+from topiary.app.views.runs.new_run_form import describe_setting, format_value
+from topiary.app.views.text import LONGEST_TITLE, escape, format_percent, shorten, write_title
 
 _FIRST_WORDS = 2  # of the titles of two topics, all different if the sentence names them
 _TIP = "A is run {a.run} at {a.moment}, B run {b.run} at {b.moment}; the figures are explained below"

@@ -1,13 +1,13 @@
 """The panel about one pair of topics: words, ranks and parents of both, and the choice of another partner."""
 
-from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, get_other_side
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.compare.table import describe_absence, describe_likeness, format_margin, format_share_change
-from app.views.markup import draw_options, draw_title, write_element
-from app.views.palette import declare_hue
-from app.views.text import escape, format_percent, shorten, write_title
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, get_other_side
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.views.compare.table import describe_absence, describe_likeness, format_margin, format_share_change
+from topiary.app.views.markup import draw_options, draw_title, write_element
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.text import escape, format_percent, shorten, write_title
+from topiary.engine.hierarchy.tree import Node
 
 _HEAD_TIP = "Layer; how alike the two are, 100% is the same; how much worse the second best partner would be"
 _SHARE_TIP = "Share of the layer's tokens, in percent"

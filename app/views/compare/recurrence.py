@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.mixing import (
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.mixing import (
     ACTIVE,
     APART,
     ENOUGH_DRAWS,
@@ -16,7 +16,7 @@ from app.analysis.mixing import (
     TOTAL,
     MixingFigure,
 )
-from app.analysis.recurrence import (
+from topiary.app.analysis.recurrence import (
     LayerRecurrence,
     SeedGroup,
     list_consensus,
@@ -24,13 +24,13 @@ from app.analysis.recurrence import (
     list_seed_edges,
     summarize_layer,
 )
-from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.markup import draw_icon, draw_title, write_element
-from app.views.palette import declare_hue
-from app.views.run_facts import RunFacts, name_state
-from app.views.text import escape, format_percent, format_weight
-from engine.hierarchy.recurrence import LEAST_COSINE, Recurrence, count_most
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.views.markup import draw_icon, draw_title, write_element
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.run_facts import RunFacts, name_state
+from topiary.app.views.text import escape, format_percent, format_weight
+from topiary.engine.hierarchy.recurrence import LEAST_COSINE, Recurrence, count_most
+from topiary.engine.hierarchy.tree import Node
 
 AT_ONCE = 12  # topics of a layer that are shown unfolded
 _MOST_PIPS = 12  # more runs are written as a number only

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import Agreement, Comparison, EdgeChange, count_kinds
-from app.analysis.seeds import (
+from topiary.app.analysis.comparison import Agreement, Comparison, EdgeChange, count_kinds
+from topiary.app.analysis.seeds import (
     ROUNDING_TOLERANCE,
     UNKNOWN_SPREAD,
     EstimatePair,
@@ -16,10 +16,10 @@ from app.analysis.seeds import (
     get_layer_value,
     is_below_range,
 )
-from app.views.markup import write_element
-from app.views.palette import declare_hue
-from app.views.run_facts import format_estimate
-from app.views.text import escape, format_percent, format_weight, shorten, write_title
+from topiary.app.views.markup import write_element
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.run_facts import format_estimate
+from topiary.app.views.text import escape, format_percent, format_weight, shorten, write_title
 
 _COUNTS_TIP = (
     "Counts of topics with a partner, and of edges above the threshold; A is run {a.run} at {a.moment}, "

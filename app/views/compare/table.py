@@ -5,15 +5,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import KINDS, SIDES, Comparison, EdgeChange, Kind, Pair, Side, count_kinds, get_other_side
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
-from app.views.markup import draw_select, draw_title, write_element
-from app.views.palette import LIVE, RARER_DASHES, declare_hue
-from app.views.runs.kpis import draw_choices
-from app.views.text import escape, format_percent, format_weight, shorten
-from engine.hierarchy.tree import Edge, Node
+from topiary.app.analysis.comparison import (
+    KINDS,
+    SIDES,
+    Comparison,
+    EdgeChange,
+    Kind,
+    Pair,
+    Side,
+    count_kinds,
+    get_other_side,
+)
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
+from topiary.app.views.markup import draw_select, draw_title, write_element
+from topiary.app.views.palette import LIVE, RARER_DASHES, declare_hue
+from topiary.app.views.runs.kpis import draw_choices
+from topiary.app.views.text import escape, format_percent, format_weight, shorten
+from topiary.engine.hierarchy.tree import Edge, Node
 
 SORT_WORDS: Mapping[str, str] = {
     "change": "Most changed first",

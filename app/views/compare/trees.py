@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import (
+from topiary.app.analysis.comparison import (
     KINDS,
     SIDES,
     Absence,
@@ -16,16 +16,25 @@ from app.analysis.comparison import (
     count_kinds,
     get_other_side,
 )
-from app.analysis.hierarchy import format_identity
-from app.analysis.topic_images import has_pictures
-from app.views.palette import LIGHT, LIVE, PictureTheme
-from app.views.text import escape, fit_lines, measure_text, shorten
-from app.views.tree.boxes import GIST_LEADING, GIST_SIZE, LEVELS, LONGEST, PADDING, SMALLEST, TopicBox, make_boxes
-from app.views.tree.class_overlay import ClassOverlay, find_class_overlay
-from app.views.tree.layout import MARGIN, WIDE, Curve, TreeLayout, lay_out_tree
-from app.views.tree.opening import choose_first_roots
-from app.views.tree.picture import TreeChoice, cut_tree, write_caption
-from app.views.tree.tree_svg import (
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.topic_images import has_pictures
+from topiary.app.views.palette import LIGHT, LIVE, PictureTheme
+from topiary.app.views.text import escape, fit_lines, measure_text, shorten
+from topiary.app.views.tree.boxes import (
+    GIST_LEADING,
+    GIST_SIZE,
+    LEVELS,
+    LONGEST,
+    PADDING,
+    SMALLEST,
+    TopicBox,
+    make_boxes,
+)
+from topiary.app.views.tree.class_overlay import ClassOverlay, find_class_overlay
+from topiary.app.views.tree.layout import MARGIN, WIDE, Curve, TreeLayout, lay_out_tree
+from topiary.app.views.tree.opening import choose_first_roots
+from topiary.app.views.tree.picture import TreeChoice, cut_tree, write_caption
+from topiary.app.views.tree.tree_svg import (
     CAPTION,
     FONT,
     TINT,
@@ -37,7 +46,7 @@ from app.views.tree.tree_svg import (
     draw_text,
     draw_tree_svg,
 )
-from engine.hierarchy.tree import Edge, Node, Subnetwork
+from topiary.engine.hierarchy.tree import Edge, Node, Subnetwork
 
 WORDS: Mapping[Kind, str] = {
     "gained": "gained: not in A",

@@ -5,18 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from app.analysis.concordance import ContextLine
-from app.analysis.document_table import DocumentFilter, StrongestTopic
-from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
-from app.views.documents.documents_form import ListedDocument
-from app.views.documents.placed_document import mark_words
-from app.views.explore.refining import draw_refine_selection
-from app.views.filters import draw_conditions, draw_filter_form, name_condition
-from app.views.markup import draw_icon, draw_options, draw_select, draw_title, write_element
-from app.views.palette import declare_hue
-from app.views.save_table import draw_save_table
-from app.views.text import describe_origin, escape, format_percent, shorten, write_title
-from engine.lens.explained import LISTED
+from topiary.app.analysis.concordance import ContextLine
+from topiary.app.analysis.document_table import DocumentFilter, StrongestTopic
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from topiary.app.views.documents.documents_form import ListedDocument
+from topiary.app.views.documents.placed_document import mark_words
+from topiary.app.views.explore.refining import draw_refine_selection
+from topiary.app.views.filters import draw_conditions, draw_filter_form, name_condition
+from topiary.app.views.markup import draw_icon, draw_options, draw_select, draw_title, write_element
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.save_table import draw_save_table
+from topiary.app.views.text import describe_origin, escape, format_percent, shorten, write_title
+from topiary.engine.lens.explained import LISTED
 
 CONTEXTS = 3  # matches of a search that are shown of a document
 PAGE_ROWS = 25  # documents on a page

@@ -3,14 +3,14 @@
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import MOST
-from app.analysis.interpolation import ALIKE, Step, measure_distance, round_percent
-from app.analysis.topic_images import draw_picture_uri, has_pictures
-from app.ingest.readers.documents import KINDS
-from app.views.markup import draw_icon, draw_select, write_element
-from app.views.runs.kpis import draw_choices
-from app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.inference import MOST
+from topiary.app.analysis.interpolation import ALIKE, Step, measure_distance, round_percent
+from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
+from topiary.app.ingest.readers.documents import KINDS
+from topiary.app.views.markup import draw_icon, draw_select, write_element
+from topiary.app.views.runs.kpis import draw_choices
+from topiary.app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
 
 _DISTANCE_TIP = (
     "Hellinger distance of the shares of the topics of layer {layer}: 0 is the same mixture, 1 nothing in common; "

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.typical import TypicalTopic
-from app.jobs.progress import Notice
-from app.views.filters import draw_conditions, draw_filter_form
-from app.views.markup import draw_options, draw_select, draw_title, write_element
-from app.views.palette import declare_hue
-from app.views.runs.corpus_form import draw_meter
-from app.views.text import escape, format_percent, shorten, write_title
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.typical import TypicalTopic
+from topiary.app.jobs.progress import Notice
+from topiary.app.views.filters import draw_conditions, draw_filter_form
+from topiary.app.views.markup import draw_options, draw_select, draw_title, write_element
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.runs.corpus_form import draw_meter
+from topiary.app.views.text import escape, format_percent, shorten, write_title
+from topiary.engine.hierarchy.tree import Node
 
 TOPIC = "Topic"  # the first way to colour documents
 _COLOUR_TIP = "By the parent of a document's strongest topic, or by a column"

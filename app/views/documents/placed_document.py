@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.topic_images import draw_atom_uri, draw_picture_uri, has_pictures
-from app.ingest.new_documents import MARKED, describe_known_words, explain_unknown_words
-from app.views.markup import draw_title
-from app.views.palette import declare_hue
-from app.views.text import break_lines, describe_origin, escape, format_percent, shorten, write_title
-from engine.hierarchy.paths import Path
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.topic_images import draw_atom_uri, draw_picture_uri, has_pictures
+from topiary.app.ingest.new_documents import MARKED, describe_known_words, explain_unknown_words
+from topiary.app.views.markup import draw_title
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.text import break_lines, describe_origin, escape, format_percent, shorten, write_title
+from topiary.engine.hierarchy.paths import Path
+from topiary.engine.hierarchy.tree import Node
 
 TOPICS = 6  # listed per layer
 _MOST_UNKNOWN = 8  # unknown words listed at most

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, format_identity
-from app.analysis.topic_images import draw_mosaic_uri, has_pictures
-from app.views.explore.detail import (
+from topiary.app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, format_identity
+from topiary.app.analysis.topic_images import draw_mosaic_uri, has_pictures
+from topiary.app.views.explore.detail import (
     draw_common_words,
     draw_layer_quality,
     draw_place_button,
@@ -13,9 +13,9 @@ from app.views.explore.detail import (
     draw_twin_tag,
     draw_word_choice,
 )
-from app.views.palette import declare_hue
-from app.views.text import escape, format_percent, shorten, write_title
-from engine.hierarchy.tree import Node
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.text import escape, format_percent, shorten, write_title
+from topiary.engine.hierarchy.tree import Node
 
 
 class TopicMatch(NamedTuple):

@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, format_identity
-from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.compare.recurrence import describe_most
-from app.views.markup import draw_icon, draw_select, draw_title
-from app.views.palette import LIVE, declare_hue
-from app.views.save_report import ReportScope, draw_save_report
-from app.views.save_table import draw_save_table
-from app.views.text import escape, format_percent, shorten
-from app.views.tree.finer import list_runs
-from app.views.tree.map_svg import MapDrawing
-from app.views.tree.opening import STEP
-from app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
-from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
+from topiary.app.analysis.hierarchy import LEAST_RELATION, Hierarchy, format_identity
+from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.views.compare.recurrence import describe_most
+from topiary.app.views.markup import draw_icon, draw_select, draw_title
+from topiary.app.views.palette import LIVE, declare_hue
+from topiary.app.views.save_report import ReportScope, draw_save_report
+from topiary.app.views.save_table import draw_save_table
+from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.tree.finer import list_runs
+from topiary.app.views.tree.map_svg import MapDrawing
+from topiary.app.views.tree.opening import STEP
+from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
+from topiary.engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 SLIDER = (STEP, 30.0, STEP)  # lowest threshold (at 0 all topics are joined), highest threshold, and step
 

@@ -3,23 +3,29 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.column_topics import Above, ColumnTopic, find_topics_above, list_column_layers, rank_column_topics
-from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, TopicWord, format_identity
-from app.analysis.notes import rank_tags
-from app.analysis.passages import TopicPassage
-from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.analysis.word_use import measure_everywhere
-from app.views.compare.recurrence import draw_found_link
-from app.views.explore.controls import draw_segments
-from app.views.markup import draw_title, mark_places, write_element
-from app.views.notes import NoteForm, draw_notes
-from app.views.palette import declare_hue
-from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
-from app.views.tree.class_overlay import format_signed
-from app.views.tree.tree_svg import describe_mark
-from engine.hierarchy.titles import SHOWN, TWIN
-from engine.hierarchy.topics import TRADE
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.column_topics import (
+    Above,
+    ColumnTopic,
+    find_topics_above,
+    list_column_layers,
+    rank_column_topics,
+)
+from topiary.app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, TopicWord, format_identity
+from topiary.app.analysis.notes import rank_tags
+from topiary.app.analysis.passages import TopicPassage
+from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.analysis.word_use import measure_everywhere
+from topiary.app.views.compare.recurrence import draw_found_link
+from topiary.app.views.explore.controls import draw_segments
+from topiary.app.views.markup import draw_title, mark_places, write_element
+from topiary.app.views.notes import NoteForm, draw_notes
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
+from topiary.app.views.tree.class_overlay import format_signed
+from topiary.app.views.tree.tree_svg import describe_mark
+from topiary.engine.hierarchy.titles import SHOWN, TWIN
+from topiary.engine.hierarchy.topics import TRADE
+from topiary.engine.hierarchy.tree import Node
 
 
 def draw_bar(share: float, most: float, hint: str, everywhere: float | None = None) -> str:

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Sequence
 
-from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
-from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.markup import draw_title
-from app.views.palette import declare_hue
-from app.views.text import escape, format_percent
-from app.views.tree.opening import list_top_topics
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.views.markup import draw_title
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.text import escape, format_percent
+from topiary.app.views.tree.opening import list_top_topics
+from topiary.engine.hierarchy.tree import Node
 
 
 def draw_top_topics(hierarchy: Hierarchy, shown: Collection[Node], *, light: bool = False) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.word_use import WordContext, WordUse, find_word, find_word_uses, measure_everywhere
-from app.views.explore.detail import draw_heading, draw_place_button
-from app.views.markup import draw_title, write_attributes, write_element
-from app.views.palette import declare_hue
-from app.views.text import escape, format_percent, shorten, write_title
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.word_use import WordContext, WordUse, find_word, find_word_uses, measure_everywhere
+from topiary.app.views.explore.detail import draw_heading, draw_place_button
+from topiary.app.views.markup import draw_title, write_attributes, write_element
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.text import escape, format_percent, shorten, write_title
+from topiary.engine.hierarchy.tree import Node
 
 _MOST_TOPICS = 5  # topics listed for each layer
 _EVERYWHERE_TIP = "Share of the word in all topics of layer 1 together, weighted by their shares"

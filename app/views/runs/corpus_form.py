@@ -3,10 +3,10 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from app.ingest.report.recommending import STRIP_MAIL, Recommendation, describe_recommendation
-from app.ingest.report.report import Report, list_columns, list_cuts, list_lines, list_summary
-from app.views.markup import draw_delete_button, draw_delete_dialog, draw_icon, write_attributes, write_element
-from app.views.runs.new_run_form import (
+from topiary.app.ingest.report.recommending import STRIP_MAIL, Recommendation, describe_recommendation
+from topiary.app.ingest.report.report import Report, list_columns, list_cuts, list_lines, list_summary
+from topiary.app.views.markup import draw_delete_button, draw_delete_dialog, draw_icon, write_attributes, write_element
+from topiary.app.views.runs.new_run_form import (
     FormField,
     draw_error,
     draw_fields,
@@ -15,7 +15,7 @@ from app.views.runs.new_run_form import (
     fold_fields,
     name_fields,
 )
-from app.views.text import end_sentence, escape
+from topiary.app.views.text import end_sentence, escape
 
 _NEW_CORPUS_LINES = ("parts", "kept", "chosen")  # lines of a report that only concern a new corpus
 

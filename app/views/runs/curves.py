@@ -27,9 +27,9 @@ from bokeh.models.annotations import BoxAnnotation, Label, LabelSet, Span
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
-from app.jobs.plan import STEPS
-from app.machine import find_asset
-from app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, make_figure_look, pick_layer_colour
+from topiary.app.jobs.plan import STEPS
+from topiary.app.machine import find_asset
+from topiary.app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, make_figure_look, pick_layer_colour
 
 SLOTS = 6  # runs overlaid at most, including the run itself
 MOST_SHOWN = 1500  # points of a curve after thinning

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
-from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, read_cluster
-from app.jobs.estimates import (
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.jobs.cluster.workers import ClusterFacts, WorkerFacts, read_cluster
+from topiary.app.jobs.estimates import (
     ESTIMATE_NAMES,
     KINDS,
     POINT,
@@ -19,12 +19,19 @@ from app.jobs.estimates import (
     find_estimate_name,
     list_estimates,
 )
-from app.jobs.new_run import MORE_STEPS
-from app.jobs.plan import STEPS, name_step
-from app.jobs.records import WidthChange, describe_change
-from app.views.markup import draw_icon, draw_options, list_run_entries, name_run, write_attributes, write_element
-from app.views.palette import declare_hue
-from app.views.run_facts import (
+from topiary.app.jobs.new_run import MORE_STEPS
+from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.jobs.records import WidthChange, describe_change
+from topiary.app.views.markup import (
+    draw_icon,
+    draw_options,
+    list_run_entries,
+    name_run,
+    write_attributes,
+    write_element,
+)
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.run_facts import (
     RunFacts,
     describe_lineage,
     estimate_seconds_left,
@@ -37,9 +44,9 @@ from app.views.run_facts import (
     name_model,
     name_state,
 )
-from app.views.runs.new_run_form import describe_setting, format_value
-from app.views.text import escape, format_percent, write_title
-from engine.hierarchy.tree import Node
+from topiary.app.views.runs.new_run_form import describe_setting, format_value
+from topiary.app.views.text import escape, format_percent, write_title
+from topiary.engine.hierarchy.tree import Node
 
 SWEEPS_BEGIN = "sweeps begin"  # kind of the event at which a run changes from mini-batches to sweeps over all documents
 CHANGE_OVER = 5  # number of evaluations over which the change of the perplexity is measured

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from app.views.markup import draw_options, write_attributes, write_element
-from app.views.text import escape
-from engine import models
-from engine.settings import Setting, describe
+from topiary.app.views.markup import draw_options, write_attributes, write_element
+from topiary.app.views.text import escape
+from topiary.engine import models
+from topiary.engine.settings import Setting, describe
 
 BACK = '<button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
 

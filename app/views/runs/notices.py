@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.views.markup import draw_delete_dialog, draw_icon, name_run, write_attributes, write_element
-from app.views.run_facts import RunFacts
-from app.views.text import escape
+from topiary.app.views.markup import draw_delete_dialog, draw_icon, name_run, write_attributes, write_element
+from topiary.app.views.run_facts import RunFacts
+from topiary.app.views.text import escape
 
 
 def draw_no_run() -> str:

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from app.jobs.estimates import choose_headline
-from app.views.markup import draw_select, name_run, write_attributes
-from app.views.run_facts import RunFacts, name_model, name_state
-from app.views.runs.run_list import draw_search_field, matches_search
+from topiary.app.jobs.estimates import choose_headline
+from topiary.app.views.markup import draw_select, name_run, write_attributes
+from topiary.app.views.run_facts import RunFacts, name_model, name_state
+from topiary.app.views.runs.run_list import draw_search_field, matches_search
 
 NEWEST, LOWEST = "newest", "perplexity"
 ORDERS = {

@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
 from typing import TypeVar
 
-from app.jobs.estimates import POINT, Estimate, choose_headline, find_estimate_name
-from app.jobs.plan import STEPS, name_step
-from app.views.markup import (
+from topiary.app.jobs.estimates import POINT, Estimate, choose_headline, find_estimate_name
+from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.views.markup import (
     draw_delete_button,
     draw_delete_dialog,
     draw_icon,
@@ -15,7 +15,7 @@ from app.views.markup import (
     write_attributes,
     write_element,
 )
-from app.views.run_facts import (
+from topiary.app.views.run_facts import (
     RunFacts,
     describe_lineage,
     estimate_seconds_left,
@@ -28,10 +28,10 @@ from app.views.run_facts import (
     name_model,
     name_state,
 )
-from app.views.runs.corpus_form import draw_meter, list_formats
-from app.views.runs.new_run_form import draw_error
-from app.views.runs.notices import LOSES
-from app.views.text import escape
+from topiary.app.views.runs.corpus_form import draw_meter, list_formats
+from topiary.app.views.runs.new_run_form import draw_error
+from topiary.app.views.runs.notices import LOSES
+from topiary.app.views.text import escape
 
 WIDTH, HEIGHT, EDGE = 132, 34, 3  # of a sparkline, and the margin around its curve, in pixels
 

@@ -5,12 +5,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from app.jobs.estimates import Estimate
-from app.jobs.plan import STEPS, name_step
-from app.views.markup import draw_state, name_run, write_attributes, write_element
-from app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
-from app.views.runs.new_run_form import describe_setting, format_value
-from app.views.text import escape
+from topiary.app.jobs.estimates import Estimate
+from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.views.markup import draw_state, name_run, write_attributes, write_element
+from topiary.app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
+from topiary.app.views.runs.new_run_form import describe_setting, format_value
+from topiary.app.views.text import escape
 
 NONE = "–"
 _NPMI_TIP = "Mean coherence (NPMI) of the topics of this layer with at least 0.1 % of the words; higher is better"

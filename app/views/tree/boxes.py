@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy, format_identity
-from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.text import BOLD, LONGEST_TITLE, fit_lines, format_percent, measure_text, shorten, wrap_words
-from engine.hierarchy.tree import Edge, Node
+from topiary.app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy, format_identity
+from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.views.text import BOLD, LONGEST_TITLE, fit_lines, format_percent, measure_text, shorten, wrap_words
+from topiary.engine.hierarchy.tree import Edge, Node
 
 LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still readable at full size
 LEADING = 1.24

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.views.palette import PictureTheme, find_layer_colour
-from app.views.text import escape, format_percent
-from app.views.tree.boxes import TopicBox, make_boxes
-from app.views.tree.layout import Curve, TreeLayout
-from app.views.tree.opening import list_top_topics
-from app.views.tree.tree_svg import describe_edge, draw_gist, draw_handle, draw_outline, draw_text, draw_words
-from engine.hierarchy.tree import Edge, Node, Subnetwork
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.views.palette import PictureTheme, find_layer_colour
+from topiary.app.views.text import escape, format_percent
+from topiary.app.views.tree.boxes import TopicBox, make_boxes
+from topiary.app.views.tree.layout import Curve, TreeLayout
+from topiary.app.views.tree.opening import list_top_topics
+from topiary.app.views.tree.tree_svg import describe_edge, draw_gist, draw_handle, draw_outline, draw_text, draw_words
+from topiary.engine.hierarchy.tree import Edge, Node, Subnetwork
 
 MOST = 8  # topics of a run that are drawn below the topic which it refines, and children below one of them
 DOTS = "1.5 5"  # of their outlines

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.views.palette import declare_hue
-from app.views.text import escape, format_percent
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.text import escape, format_percent
+from topiary.engine.hierarchy.tree import Node
 
 _LEAST_NAMED = 0.04  # width of a cell that shows more than its number
 

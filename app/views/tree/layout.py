@@ -11,9 +11,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.views.tree.boxes import TopicBox
-from app.views.tree.positions import BoxGaps, BoxSizes, LayerRow, Ordering, fold_layers, order_layers, spread_nodes
-from engine.hierarchy.tree import Edge, Node, Subnetwork
+from topiary.app.views.tree.boxes import TopicBox
+from topiary.app.views.tree.positions import (
+    BoxGaps,
+    BoxSizes,
+    LayerRow,
+    Ordering,
+    fold_layers,
+    order_layers,
+    spread_nodes,
+)
+from topiary.engine.hierarchy.tree import Edge, Node, Subnetwork
 
 WIDE = 16 / 9  # width / height of the window by default
 MARGIN = 18.0

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.views.text import BOLD, measure_text
-from engine.contract import FloatArray
+from topiary.app.views.text import BOLD, measure_text
+from topiary.engine.contract import FloatArray
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 LEADING = 1.15  # distance of the lines of a label, relative to its letters

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import BACKGROUND, Hierarchy
-from engine.contract import FloatArray
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy
+from topiary.engine.contract import FloatArray
+from topiary.engine.hierarchy.tree import Node
 
 PARENT_LAYERS = (2, 3)
 _WORDS_SHARE = 0.4  # of the words in the distance of two topics; the rest is of their parents, equal for each layer

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.topic_images import has_pictures
-from app.views.palette import LIVE, PictureTheme, find_layer_colour
-from app.views.text import LONGEST_TITLE, escape, format_percent, measure_text, shorten, shorten_words
-from app.views.tree import tree_svg
-from app.views.tree.boxes import LONGEST
-from app.views.tree.map_labels import Circles, PlacedText, place_captions, place_labels
-from app.views.tree.map_parents import (
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.topic_images import has_pictures
+from topiary.app.views.palette import LIVE, PictureTheme, find_layer_colour
+from topiary.app.views.text import LONGEST_TITLE, escape, format_percent, measure_text, shorten, shorten_words
+from topiary.app.views.tree import tree_svg
+from topiary.app.views.tree.boxes import LONGEST
+from topiary.app.views.tree.map_labels import Circles, PlacedText, place_captions, place_labels
+from topiary.app.views.tree.map_parents import (
     Family,
     assign_hues,
     choose_families,
@@ -24,10 +24,10 @@ from app.views.tree.map_parents import (
     group_topics,
     trace_parents,
 )
-from app.views.tree.tree_svg import FONT
-from engine.contract import FloatArray
-from engine.hierarchy import tree as layer_map
-from engine.hierarchy.tree import Node
+from topiary.app.views.tree.tree_svg import FONT
+from topiary.engine.contract import FloatArray
+from topiary.engine.hierarchy import tree as layer_map
+from topiary.engine.hierarchy.tree import Node
 
 _HEIGHT, _MARGIN = 900.0, 40.0
 _COVERED = 0.07  # share of the picture that all circles together cover

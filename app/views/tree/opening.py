@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import BACKGROUND, Hierarchy
-from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork, cut_subnetwork
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy
+from topiary.engine.hierarchy.tree import Direction, Edge, Node, Subnetwork, cut_subnetwork
 
 USUAL = 5.0  # the paper's tau in Figure 7
 STEP = 0.5  # distance between the thresholds that are offered

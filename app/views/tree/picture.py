@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
-from app.views.compare.recurrence import describe_most
-from app.views.palette import LIVE, PictureTheme
-from app.views.text import escape, format_percent
-from app.views.tree.boxes import TopicBox, make_boxes
-from app.views.tree.class_overlay import find_class_overlay
-from app.views.tree.finer import (
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from topiary.app.views.compare.recurrence import describe_most
+from topiary.app.views.palette import LIVE, PictureTheme
+from topiary.app.views.text import escape, format_percent
+from topiary.app.views.tree.boxes import TopicBox, make_boxes
+from topiary.app.views.tree.class_overlay import find_class_overlay
+from topiary.app.views.tree.finer import (
     OpenedTopic,
     add_opened,
     draw_finer_handles,
@@ -19,10 +19,10 @@ from app.views.tree.finer import (
     make_opened_boxes,
     split_layout,
 )
-from app.views.tree.layout import WIDE, TreeLayout, draw_bend, lay_out_tree
-from app.views.tree.opening import LOWEST, RULES, USUAL, Detail, add_linking_topics
-from app.views.tree.tree_svg import EdgeStroke, TreeLook, TreeScene, draw_tree_svg, measure_picture
-from engine.hierarchy.tree import Direction, Edge, Node, Part, Subnetwork, cut_subnetwork
+from topiary.app.views.tree.layout import WIDE, TreeLayout, draw_bend, lay_out_tree
+from topiary.app.views.tree.opening import LOWEST, RULES, USUAL, Detail, add_linking_topics
+from topiary.app.views.tree.tree_svg import EdgeStroke, TreeLook, TreeScene, draw_tree_svg, measure_picture
+from topiary.engine.hierarchy.tree import Direction, Edge, Node, Part, Subnetwork, cut_subnetwork
 
 
 class EdgeNews(NamedTuple):

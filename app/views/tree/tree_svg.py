@@ -4,12 +4,12 @@ import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from app.analysis.hierarchy import LIVE as LIVE_ROLE
-from app.analysis.hierarchy import EdgeMark, Hierarchy, format_identity
-from app.views.compare.recurrence import describe_found
-from app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
-from app.views.text import BOLD, escape, format_percent, format_weight, measure_text
-from app.views.tree.boxes import (
+from topiary.app.analysis.hierarchy import LIVE as LIVE_ROLE
+from topiary.app.analysis.hierarchy import EdgeMark, Hierarchy, format_identity
+from topiary.app.views.compare.recurrence import describe_found
+from topiary.app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
+from topiary.app.views.text import BOLD, escape, format_percent, format_weight, measure_text
+from topiary.app.views.tree.boxes import (
     FAR,
     GIST_HEAD,
     GIST_LEADING,
@@ -22,9 +22,9 @@ from app.views.tree.boxes import (
     TopicBox,
     measure_head,
 )
-from app.views.tree.class_overlay import ClassOverlay, format_signed
-from app.views.tree.layout import APART, CHIP, MARGIN, Band, Curve, TreeLayout
-from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
+from topiary.app.views.tree.class_overlay import ClassOverlay, format_signed
+from topiary.app.views.tree.layout import APART, CHIP, MARGIN, Band, Curve, TreeLayout
+from topiary.engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 
 def draw_more_offer(threshold: float | None) -> str:

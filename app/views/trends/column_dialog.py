@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.views.markup import draw_options, write_element
-from app.views.text import escape, shorten
+from topiary.app.views.markup import draw_options, write_element
+from topiary.app.views.text import escape, shorten
 
 KIND_NAMES = {"date": "date", "number": "number", "category": "category", "text": "text", "id": "identifier"}
 _LETTERS = 40  # of the name of a column

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from app.views.markup import draw_select
-from app.views.text import escape, shorten
-from engine.lens.periods import UNITS
+from topiary.app.views.markup import draw_select
+from topiary.app.views.text import escape, shorten
+from topiary.engine.lens.periods import UNITS
 
 _LETTERS = 30  # of the name of a column
 _UNITS = {"automatic": "Periods: automatic"} | {unit: f"{unit.capitalize()}s" for unit in UNITS}

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.trends import GroupFigure, TopicEffect
-from app.views.markup import draw_select, write_element
-from app.views.text import escape, format_percent, shorten
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.trends import GroupFigure, TopicEffect
+from topiary.app.views.markup import draw_select, write_element
+from topiary.app.views.text import escape, format_percent, shorten
+from topiary.engine.hierarchy.tree import Node
 
 EFFECT_ROWS = 40  # shown of the table
 _COLUMNS = (

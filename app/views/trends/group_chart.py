@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.views.markup import draw_title, write_element
-from app.views.text import escape, format_percent, shorten
+from topiary.app.views.markup import draw_title, write_element
+from topiary.app.views.text import escape, format_percent, shorten
 
 _MARKS = {1: '<i aria-label="more than elsewhere">▲</i>', -1: '<i aria-label="less than elsewhere">▼</i>'}
 _HEADROOM = 1.4  # length of a row in multiples of the largest share, at most; intervals may be cut

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.views.text import escape, format_percent, shorten
+from topiary.app.views.text import escape, format_percent, shorten
 
 _DATES = 24.0  # height of the dates below the bars
 _BARS = 30.0  # height of the bars of documents

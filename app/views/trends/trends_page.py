@@ -5,24 +5,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.filters import DateRange
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicEffect, describe_bands
-from app.analysis.typical import TypicalTopics, TypicalWords
-from app.views.explore.controls import draw_segments
-from app.views.explore.refining import draw_refine_selection
-from app.views.filters import draw_conditions, draw_filter_form
-from app.views.markup import draw_options, draw_select, write_attributes, write_element
-from app.views.palette import LIVE
-from app.views.save_table import draw_save_table
-from app.views.text import escape, format_percent
-from app.views.trends.column_dialog import ColumnEntry, draw_column_button, draw_column_dialog
-from app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
-from app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button, format_change
-from app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
-from app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_areas, draw_lines, draw_stream
-from app.views.trends.typical_card import draw_typical
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.filters import DateRange
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicEffect, describe_bands
+from topiary.app.analysis.typical import TypicalTopics, TypicalWords
+from topiary.app.views.explore.controls import draw_segments
+from topiary.app.views.explore.refining import draw_refine_selection
+from topiary.app.views.filters import draw_conditions, draw_filter_form
+from topiary.app.views.markup import draw_options, draw_select, write_attributes, write_element
+from topiary.app.views.palette import LIVE
+from topiary.app.views.save_table import draw_save_table
+from topiary.app.views.text import escape, format_percent
+from topiary.app.views.trends.column_dialog import ColumnEntry, draw_column_button, draw_column_dialog
+from topiary.app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
+from topiary.app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button, format_change
+from topiary.app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
+from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_areas, draw_lines, draw_stream
+from topiary.app.views.trends.typical_card import draw_typical
+from topiary.engine.hierarchy.tree import Node
 
 _INTERVALS = (("documents", "Usual intervals"), ("topics", "Wider intervals"))
 _INTERVAL_TIP = (

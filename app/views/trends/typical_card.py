@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.typical import TypicalTopic, TypicalTopics, TypicalWord, TypicalWords
-from app.views.text import escape, format_percent
-from app.views.trends.effect_table import draw_topic_button, format_change
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.typical import TypicalTopic, TypicalTopics, TypicalWord, TypicalWords
+from topiary.app.views.text import escape, format_percent
+from topiary.app.views.trends.effect_table import draw_topic_button, format_change
 
 TYPICAL_WORDS = 30  # of a list
 _TOPICS = 8  # of a list

@@ -4,15 +4,21 @@ import garden
 import numpy as np
 import pytest
 
-from app.analysis.carry import CarriedTopic, carry_annotations, describe_carried, find_same_topics, summarize_carrying
-from app.analysis.comparison import compare
-from app.analysis.partners import list_decisions
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from engine.hierarchy.tree import Node
-from store import annotations, corpora, notes, runs, snapshots
-from store.annotations import MatchDecision
-from store.errors import StoreError
-from store.notes import TAG, NewNote
+from topiary.app.analysis.carry import (
+    CarriedTopic,
+    carry_annotations,
+    describe_carried,
+    find_same_topics,
+    summarize_carrying,
+)
+from topiary.app.analysis.comparison import compare
+from topiary.app.analysis.partners import list_decisions
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import annotations, corpora, notes, runs, snapshots
+from topiary.store.annotations import MatchDecision
+from topiary.store.errors import StoreError
+from topiary.store.notes import TAG, NewNote
 
 WIDTH, TOP = 6, 2
 ORDER = np.array([3, 0, 4, 1, 5, 2])  # column of run B -> column of run A

@@ -6,10 +6,10 @@ import garden
 import numpy as np
 import pytest
 
-from app.analysis.changes import measure_changes, weigh_levels
-from engine.hierarchy.topics import unpack_topics
-from store import snapshots
-from store.database import open_database
+from topiary.app.analysis.changes import measure_changes, weigh_levels
+from topiary.engine.hierarchy.topics import unpack_topics
+from topiary.store import snapshots
+from topiary.store.database import open_database
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ import pytest
 from topic_hierarchies import arrays, make_hierarchy, vocabulary
 from topic_pairs import WIDTHS, changed, frame_of, permuted, reword, same
 
-from app.analysis.comparison import EdgeChange, compare, count_kinds, find_edge_changes, measure_agreement
-from app.analysis.hierarchy import Hierarchy
-from app.export.comparison import list_pairs
-from app.live.cache import Cache, ComparisonCache, count_bytes
-from app.views.compare.summary import summarise_changes
-from app.views.compare.trees import CompareCut, draw_trees
-from engine.hierarchy.align import TopicPair
-from engine.hierarchy.tree import Edge, Node
+from topiary.app.analysis.comparison import EdgeChange, compare, count_kinds, find_edge_changes, measure_agreement
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.export.comparison import list_pairs
+from topiary.app.live.cache import Cache, ComparisonCache, count_bytes
+from topiary.app.views.compare.summary import summarise_changes
+from topiary.app.views.compare.trees import CompareCut, draw_trees
+from topiary.engine.hierarchy.align import TopicPair
+from topiary.engine.hierarchy.tree import Edge, Node
 
 
 def test_a_permuted_run_has_the_same_topics_words_and_edges() -> None:
@@ -279,7 +279,7 @@ def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytes
         asked.append(request)
         return compare(*request)
 
-    monkeypatch.setattr("app.live.cache.compare", counting)
+    monkeypatch.setattr("topiary.app.live.cache.compare", counting)
     a, b = frame_of(arrays(WIDTHS), 7), frame_of(arrays(WIDTHS, seed=2), 8)
     known = ComparisonCache(most=2)
     first = known.get(a, b)

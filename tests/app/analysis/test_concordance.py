@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from app.analysis.concordance import WIDTH, choose_word_contexts, find_word_contexts
-from app.ingest.new_documents import find_rules
-from store.corpora import Document
+from topiary.app.analysis.concordance import WIDTH, choose_word_contexts, find_word_contexts
+from topiary.app.ingest.new_documents import find_rules
+from topiary.store.corpora import Document
 
 WORDS = ("rose", "tulip", "orbit", "moon")
 FLOWERS = np.array([0.9, 0.8, 0.1, 0.0])

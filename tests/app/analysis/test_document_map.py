@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from process_samples import more_documents, order, small_corpus
 
-from app.analysis import document_map
-from app.analysis.document_map import complete_map, find_map, read_source
-from app.analysis.inference import find_snapshot
-from app.analysis.map_process import ARRANGING, DRAFTING, PLACING, PREPARING, main
-from app.jobs import trainer
-from app.jobs.progress import FAILED
-from engine.document_map.layout import draft_map
-from engine.pool import Pool
-from store import corpus_writer, runs, snapshots
-from store.database import open_database
+from topiary.app.analysis import document_map
+from topiary.app.analysis.document_map import complete_map, find_map, read_source
+from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.map_process import ARRANGING, DRAFTING, PLACING, PREPARING, main
+from topiary.app.jobs import trainer
+from topiary.app.jobs.progress import FAILED
+from topiary.engine.document_map.layout import draft_map
+from topiary.engine.pool import Pool
+from topiary.store import corpus_writer, runs, snapshots
+from topiary.store.database import open_database
 
 
 @pytest.fixture

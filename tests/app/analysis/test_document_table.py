@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from inference_samples import DOCUMENTS, plain_model, plant
 
-from app.analysis.document_table import (
+from topiary.app.analysis.document_table import (
     LONGEST_TITLE,
     DocumentFilter,
     DocumentSelection,
@@ -16,14 +16,14 @@ from app.analysis.document_table import (
     select_documents,
     shorten_title,
 )
-from app.analysis.hierarchy import BACKGROUND, Hierarchy
-from app.analysis.shares import RankedDocuments
-from app.live.feed import Feed
-from engine.hierarchy.shares import cut_shares
-from engine.hierarchy.tree import Node
-from store import corpora
-from store.database import Database, open_database
-from store.shares import LayerShares
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy
+from topiary.app.analysis.shares import RankedDocuments
+from topiary.app.live.feed import Feed
+from topiary.engine.hierarchy.shares import cut_shares
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora
+from topiary.store.database import Database, open_database
+from topiary.store.shares import LayerShares
 
 __all__ = ["plain_model"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.analysis.filters import (
+from topiary.app.analysis.filters import (
     MOST_CORNERS,
     Condition,
     FilterError,
@@ -15,10 +15,10 @@ from app.analysis.filters import (
     write_date_range,
     write_line,
 )
-from app.analysis.shares import LayerUse
-from store.column_rows import CorpusColumn
-from store.errors import NotFound
-from store.shares import LayerShares
+from topiary.app.analysis.shares import LayerUse
+from topiary.store.column_rows import CorpusColumn
+from topiary.store.errors import NotFound
+from topiary.store.shares import LayerShares
 
 COLUMNS = (
     CorpusColumn(0, "source", "category", ("BBC", "CNN")),

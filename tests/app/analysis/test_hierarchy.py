@@ -8,7 +8,7 @@ import pytest
 from topic_hierarchies import arrays, hierarchy_of, make_hierarchy
 from topic_pairs import WIDTHS, frame_of
 
-from app.analysis.hierarchy import (
+from topiary.app.analysis.hierarchy import (
     BACKGROUND,
     INCOHERENT,
     LIGHT,
@@ -20,9 +20,9 @@ from app.analysis.hierarchy import (
     measure_coherence,
     parse_identity,
 )
-from app.export.graph import build_graph
-from engine.hierarchy import certainty, topics
-from engine.hierarchy.tree import Node
+from topiary.app.export.graph import build_graph
+from topiary.engine.hierarchy import certainty, topics
+from topiary.engine.hierarchy.tree import Node
 
 
 def test_shares_sum_to_one_and_ranks_count_them_down_in_every_layer() -> None:

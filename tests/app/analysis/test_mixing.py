@@ -6,9 +6,18 @@ import feed_samples
 import numpy as np
 import pytest
 
-from app.analysis.mixing import ACTIVE, ENTROPY, LIKELIHOOD, MIXED, TOTAL, MixingFigure, diagnose_chains, measure_mixing
-from store import runs
-from store.points import Point
+from topiary.app.analysis.mixing import (
+    ACTIVE,
+    ENTROPY,
+    LIKELIHOOD,
+    MIXED,
+    TOTAL,
+    MixingFigure,
+    diagnose_chains,
+    measure_mixing,
+)
+from topiary.store import runs
+from topiary.store.points import Point
 
 
 def test_chains_of_one_distribution_are_mixed_and_a_chain_elsewhere_is_noticed():

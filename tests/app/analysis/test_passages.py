@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.passages import LONGEST, choose_passages, find_passage, weigh_words
-from app.ingest.new_documents import find_rules
-from engine.hierarchy.tree import Node
-from store.corpora import Document
+from topiary.app.analysis.passages import LONGEST, choose_passages, find_passage, weigh_words
+from topiary.app.ingest.new_documents import find_rules
+from topiary.engine.hierarchy.tree import Node
+from topiary.store.corpora import Document
 
 WORDS = ("rose", "tulip", "orbit", "moon")
 FLOWERS = np.array([0.9, 0.8, 0.1, 0.0])

@@ -10,16 +10,16 @@ import pytest
 from class_samples import WRONG, label, plant
 from inference_samples import NAMES, plain_model
 
-from app.analysis import predict as classes
-from app.analysis.predict import classify_run
-from app.analysis.predictions import ClassError
-from app.cli import main, quality
-from app.facts import documents
-from app.live.predictions import PredictionCache
-from engine import models
-from engine.hierarchy.class_scores import score_predictions
-from engine.hierarchy.tree import Node
-from store.database import open_database
+from topiary.app.analysis import predict as classes
+from topiary.app.analysis.predict import classify_run
+from topiary.app.analysis.predictions import ClassError
+from topiary.app.cli import main, quality
+from topiary.app.facts import documents
+from topiary.app.live.predictions import PredictionCache
+from topiary.engine import models
+from topiary.engine.hierarchy.class_scores import score_predictions
+from topiary.engine.hierarchy.tree import Node
+from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
 

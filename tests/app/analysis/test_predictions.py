@@ -16,21 +16,21 @@ from class_samples import WEIGHTS, plant
 from inference_samples import arrays, plain_model
 from sqlalchemy import func, select, update
 
-from app.analysis import predict
-from app.analysis import predictions as stored_predictions
-from app.analysis.predict import classify_run
-from app.analysis.predictions import ClassError, Doing, Misled
-from app.analysis.read_hierarchy import read_hierarchy
-from app.cli import main
-from app.facts.documents import list_class_facts
-from app.live import predictions
-from app.live.actions import Actions
-from app.live.feed import Feed
-from app.live.predictions import PredictionCache
-from engine.hierarchy.tree import Node
-from store import runs, snapshots, tables
-from store.database import open_database
-from store.errors import StoreError
+from topiary.app.analysis import predict
+from topiary.app.analysis import predictions as stored_predictions
+from topiary.app.analysis.predict import classify_run
+from topiary.app.analysis.predictions import ClassError, Doing, Misled
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.cli import main
+from topiary.app.facts.documents import list_class_facts
+from topiary.app.live import predictions
+from topiary.app.live.actions import Actions
+from topiary.app.live.feed import Feed
+from topiary.app.live.predictions import PredictionCache
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import runs, snapshots, tables
+from topiary.store.database import open_database
+from topiary.store.errors import StoreError
 
 __all__ = ["plain_model"]
 
@@ -204,8 +204,8 @@ def test_the_program_is_the_source_of_every_file_that_computes(monkeypatch):
 
 def modules(node):
     """What an import from a room of the app names, as files below it: ``jobs/records``."""
-    inside = [f"{node.module}.{alias.name}".removeprefix("app.").replace(".", "/") for alias in node.names]
-    whole = node.module.removeprefix("app.").replace(".", "/")
+    inside = [f"{node.module}.{alias.name}".removeprefix("topiary.app.").replace(".", "/") for alias in node.names]
+    whole = node.module.removeprefix("topiary.app.").replace(".", "/")
     return {name if (ROOT / "app" / f"{name}.py").exists() else whole for name in inside}
 
 
@@ -213,7 +213,7 @@ def test_of_the_app_every_module_that_computes_belongs_to_the_program():
     found = set()
     for name in stored_predictions.MAKERS:
         for node in ast.walk(ast.parse((ROOT / "app" / name).read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("app."):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("topiary.app."):
                 found |= modules(node)
     assert {f"{name}.py" for name in found - PLAIN} <= set(stored_predictions.MAKERS)
 
@@ -363,7 +363,8 @@ def test_remembered_predictions_come_without_the_compiler(db):
     run = plant(db)
     Program(db).cache.fetch(run.number, 0)
     script = (
-        "import sys\nfrom app.live.predictions import PredictionCache\nfrom store.database import open_database\n"
+        "import sys\nfrom topiary.app.live.predictions import PredictionCache\n"
+        "from topiary.store.database import open_database\n"
         "found = PredictionCache(open_database(sys.argv[1], readonly=True)).fetch(1, 0)\n"
         "print(found.scores.documents, 'numba' in sys.modules)"
     )

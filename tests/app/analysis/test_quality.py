@@ -6,22 +6,22 @@ import garden
 import numpy as np
 import pytest
 
-from app.analysis import inference, quality
-from app.analysis.column_topics import rank_column_topics
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.quality import ROWS, Completion, _choose_step, read_completion
-from app.analysis.read_hierarchy import read_hierarchy
-from app.cli import quality as command
-from app.ingest.importing import import_path
-from app.ingest.options import ImportOptions
-from app.jobs import process, records
-from app.jobs.load_corpus import load_corpus
-from engine.contract import TEST, TRAIN, Counts, Facts
-from engine.kernels import double_def
-from engine.quality import coherence
-from engine.quality.measures import SampleSize, measure_quality
-from engine.settings import parse, to_json
-from store import corpora, runs, snapshots
+from topiary.app.analysis import inference, quality
+from topiary.app.analysis.column_topics import rank_column_topics
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.quality import ROWS, Completion, _choose_step, read_completion
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.cli import quality as command
+from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.jobs import process, records
+from topiary.app.jobs.load_corpus import load_corpus
+from topiary.engine.contract import TEST, TRAIN, Counts, Facts
+from topiary.engine.kernels import double_def
+from topiary.engine.quality import coherence
+from topiary.engine.quality.measures import SampleSize, measure_quality
+from topiary.engine.settings import parse, to_json
+from topiary.store import corpora, runs, snapshots
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from topic_hierarchies import arrays, hierarchy_of, make_hierarchy, vocabulary
 
-from app.analysis.read_hierarchy import build_hierarchy
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.read_hierarchy import build_hierarchy
+from topiary.engine.hierarchy.tree import Node
 
 
 def test_a_title_is_of_the_twelve_most_relevant_words_and_no_two_of_a_layer_are_alike() -> None:

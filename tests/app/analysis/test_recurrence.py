@@ -7,9 +7,9 @@ import pytest
 from seed_samples import add_group, add_seed, plant_arrays
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.hierarchy import parse_identity
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.recurrence import (
+from topiary.app.analysis.hierarchy import parse_identity
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.recurrence import (
     MOST_SEEDS,
     choose_most_seeds,
     find_seed_group,
@@ -21,8 +21,8 @@ from app.analysis.recurrence import (
     read_recurrence,
     summarize_layer,
 )
-from engine.hierarchy.recurrence import count_most
-from store import runs
+from topiary.engine.hierarchy.recurrence import count_most
+from topiary.store import runs
 
 
 def measured(db, row):

@@ -3,13 +3,13 @@
 import pytest
 from trend_samples import DOCUMENTS, plant_trends
 
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.refine import refine_run
-from app.cli.main import main
-from app.ingest.refining import ORIGIN, RefineError
-from engine.hierarchy.tree import Node
-from store import corpora
-from store.database import open_database
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.refine import refine_run
+from topiary.app.cli.main import main
+from topiary.app.ingest.refining import ORIGIN, RefineError
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora
+from topiary.store.database import open_database
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def db(tmp_path):
 
 @pytest.fixture
 def stored(db):
-    from store import runs
+    from topiary.store import runs
 
     row = runs.get_run(db, 1)
     return row, read_hierarchy(db, row, find_snapshot_at(db, row, None))

@@ -8,8 +8,8 @@ import pytest
 from topic_hierarchies import arrays
 from topic_pairs import WIDTHS, changed, frame_of, same
 
-from app.analysis.comparison import compare, find_edge_changes, measure_agreement
-from app.analysis.seeds import Range, compare_estimates, is_below_range, measure_seed_spread
+from topiary.app.analysis.comparison import compare, find_edge_changes, measure_agreement
+from topiary.app.analysis.seeds import Range, compare_estimates, is_below_range, measure_seed_spread
 
 
 def test_the_spread_goes_from_the_lowest_to_the_highest_of_all_pairs_of_seeds():

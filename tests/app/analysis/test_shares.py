@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from inference_samples import DOCUMENTS, plain_model, plant
 
-from app.analysis.document_table import DocumentFilter
-from app.analysis.hierarchy import UseOfTopic
-from app.analysis.inference import find_snapshot, open_inference
-from app.analysis.shares import (
+from topiary.app.analysis.document_table import DocumentFilter
+from topiary.app.analysis.hierarchy import UseOfTopic
+from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.analysis.shares import (
     LENGTH,
     LayerUse,
     build_matrix,
@@ -20,15 +20,15 @@ from app.analysis.shares import (
     find_nearest,
     order_documents,
 )
-from app.jobs.shares import hash_share_origin
-from app.live.feed import Feed
-from app.pages import documents_requests
-from app.pages.documents_requests import TableRequest, find_selection, must_compile_rows, place_rows
-from app.pages.requests import list_topic_uses
-from engine.hierarchy.shares import cut_shares
-from store import corpora, runs, shares
-from store.database import Database, open_database
-from store.shares import LayerShares
+from topiary.app.jobs.shares import hash_share_origin
+from topiary.app.live.feed import Feed
+from topiary.app.pages import documents_requests
+from topiary.app.pages.documents_requests import TableRequest, find_selection, must_compile_rows, place_rows
+from topiary.app.pages.requests import list_topic_uses
+from topiary.engine.hierarchy.shares import cut_shares
+from topiary.store import corpora, runs, shares
+from topiary.store.database import Database, open_database
+from topiary.store.shares import LayerShares
 
 __all__ = ["plain_model"]
 

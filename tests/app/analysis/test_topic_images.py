@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.comparison import Comparison, compare, find_edge_changes
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.views.compare.summary import summarise_changes
-from app.views.compare.table import PairListing, draw_edge_legend, draw_pair_table
-from app.views.compare.trees import choose_first_cut, draw_compare_picture, draw_trees
-from app.views.explore.controls import ControlState, draw_controls
-from app.views.runs.kpis import CARDS, draw_preview
-from app.views.tree.picture import TreeChoice
+from topiary.app.analysis.comparison import Comparison, compare, find_edge_changes
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.views.compare.summary import summarise_changes
+from topiary.app.views.compare.table import PairListing, draw_edge_legend, draw_pair_table
+from topiary.app.views.compare.trees import choose_first_cut, draw_compare_picture, draw_trees
+from topiary.app.views.explore.controls import ControlState, draw_controls
+from topiary.app.views.runs.kpis import CARDS, draw_preview
+from topiary.app.views.tree.picture import TreeChoice
 
 
 @pytest.fixture

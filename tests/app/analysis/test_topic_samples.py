@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from inference_samples import DOCUMENTS, arrays, plain_model, plant
 
-from app.analysis import inference
-from app.analysis.inference import find_snapshot
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.shares import fetch_use
-from app.analysis.topic_samples import SpreadError, sample_topics
-from app.analysis.trends import DocumentGroups, describe_bands, measure_by_group
-from engine import models
-from store import runs, snapshots
-from store.database import open_database
+from topiary.app.analysis import inference
+from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.shares import fetch_use
+from topiary.app.analysis.topic_samples import SpreadError, sample_topics
+from topiary.app.analysis.trends import DocumentGroups, describe_bands, measure_by_group
+from topiary.engine import models
+from topiary.store import runs, snapshots
+from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
 

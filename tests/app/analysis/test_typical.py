@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from trend_samples import DOCUMENTS, plant_trends
 
-from app.analysis import typical
-from app.analysis.inference import find_snapshot
-from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.shares import fetch_use
-from app.analysis.typical import find_typical_topics, find_typical_words, sum_corpus_words
-from engine.contract import Counts
-from engine.lens.typical import sum_words
-from store import corpora, corpus_writer
-from store.blocks import DocumentBlock, StoredCounts
-from store.database import open_database
+from topiary.app.analysis import typical
+from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.shares import fetch_use
+from topiary.app.analysis.typical import find_typical_topics, find_typical_words, sum_corpus_words
+from topiary.engine.contract import Counts
+from topiary.engine.lens.typical import sum_words
+from topiary.store import corpora, corpus_writer
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.database import open_database
 
 WORDS = ("common", "here", "elsewhere")
 N = 60

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from trend_samples import DOCUMENTS, plant_corpus
 
-from app.analysis.trends import DocumentGroups
-from app.analysis.word_trends import WordOccurrences, measure_word_by_group, measure_word_over_time, read_occurrences
-from engine.lens.periods import NO_DATE
+from topiary.app.analysis.trends import DocumentGroups
+from topiary.app.analysis.word_trends import (
+    WordOccurrences,
+    measure_word_by_group,
+    measure_word_over_time,
+    read_occurrences,
+)
+from topiary.engine.lens.periods import NO_DATE
 
 DAY = 86_400_000
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.word_use import cut_passage, find_word, find_word_uses, measure_everywhere
+from topiary.app.analysis.word_use import cut_passage, find_word, find_word_uses, measure_everywhere
 
 
 def test_the_parts_of_a_word_are_its_weight_times_the_share_of_each_topic_over_their_sum() -> None:

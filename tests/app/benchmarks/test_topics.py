@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from process_samples import small_corpus
 
-from app.benchmarks import peers, topics
-from app.cli.main import METHODS, main
-from app.jobs.load_corpus import load_corpus
-from app.jobs.run_rules import SETTLING
-from engine.contract import TEST, TRAIN, VALIDATION, Topics
-from engine.hierarchy import effects
-from store import corpora
-from store.database import open_database
+from topiary.app.benchmarks import peers, topics
+from topiary.app.cli.main import METHODS, main
+from topiary.app.jobs.load_corpus import load_corpus
+from topiary.app.jobs.run_rules import SETTLING
+from topiary.engine.contract import TEST, TRAIN, VALIDATION, Topics
+from topiary.engine.hierarchy import effects
+from topiary.store import corpora
+from topiary.store.database import open_database
 
 
 @pytest.fixture

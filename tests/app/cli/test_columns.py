@@ -5,10 +5,10 @@ import json
 import pandas as pd
 import pytest
 
-from app.cli import main
-from app.ingest.importing import import_path
-from app.ingest.options import ImportOptions
-from store.database import open_database
+from topiary.app.cli import main
+from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.store.database import open_database
 
 WORDS = [stem + end for stem in ("com", "plan", "orb", "moo", "gar", "spa") for end in ("et", "ut", "ab", "ix")]
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.cli import main
-from store import corpora, corpus_writer
-from store.database import open_database
+from topiary.app.cli import main
+from topiary.store import corpora, corpus_writer
+from topiary.store.database import open_database
 
 SUBJECTS = ("apple pear fig plum", "wheel engine brake clutch")
 

@@ -10,14 +10,14 @@ import pytest
 from inference_samples import DOCUMENTS, NAMES, plain_model, plant
 from office_samples import docx
 
-from app.analysis import shares as work
-from app.analysis.inference import find_snapshot, open_inference
-from app.analysis.shares import find_shares
-from app.cli import main
-from app.ingest.new_documents import explain_unknown_words, find_rules, read_new_documents
-from app.ingest.options import ImportOptions
-from store import runs, shares, snapshots
-from store.database import open_database
+from topiary.app.analysis import shares as work
+from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.analysis.shares import find_shares
+from topiary.app.cli import main
+from topiary.app.ingest.new_documents import explain_unknown_words, find_rules, read_new_documents
+from topiary.app.ingest.options import ImportOptions
+from topiary.store import runs, shares, snapshots
+from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
 
@@ -313,7 +313,9 @@ def test_place_stores_the_shares_of_all_documents_and_does_nothing_the_second_ti
     for _ in range(2):
         assert main.main(["place", "1", "--store", store]) == 0
         assert capsys.readouterr().out == f"run 1, mini-batch 9: {DOCUMENTS} documents are placed in its topics\n"
-        monkeypatch.setattr("app.analysis.shares.open_inference", lambda *_: pytest.fail("they are placed already"))
+        monkeypatch.setattr(
+            "topiary.app.analysis.shares.open_inference", lambda *_: pytest.fail("they are placed already")
+        )
     db = open_database(store, readonly=True)
     assert len(shares.read_layer(db, find_snapshot(db, 1).number, 2).rest) == DOCUMENTS
     db.close()

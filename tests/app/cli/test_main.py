@@ -13,27 +13,27 @@ from pathlib import Path
 import garden
 import numpy as np
 import pytest
-import topiary
 from process_samples import NOBODY
 
-from app.analysis.hierarchy import KEPT_WORDS
-from app.analysis.read_hierarchy import read_hierarchy
-from app.cli import main
-from app.cli import runs as run_commands
-from app.ingest import options
-from app.ingest.options import ImportOptions
-from app.jobs import launcher, process
-from app.jobs.estimates import read_latest
-from app.jobs.progress import Progress, draw_bar, format_duration
-from app.library.stores import Store
-from app.views.compare import head as compare_head
-from app.views.runs import kpis
-from app.views.runs.run_list import draw_runs
-from app.views.tree.opening import USUAL, find_opening_threshold
-from store import annotations, checkpoints, corpora, corpus_writer, runs, snapshots
-from store.blocks import DocumentBlock, StoredCounts
-from store.database import open_database
-from store.points import Point
+import topiary
+from topiary.app.analysis.hierarchy import KEPT_WORDS
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.cli import main
+from topiary.app.cli import runs as run_commands
+from topiary.app.ingest import options
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.jobs import launcher, process
+from topiary.app.jobs.estimates import read_latest
+from topiary.app.jobs.progress import Progress, draw_bar, format_duration
+from topiary.app.views.compare import head as compare_head
+from topiary.app.views.runs import kpis
+from topiary.app.views.runs.run_list import draw_runs
+from topiary.app.views.tree.opening import USUAL, find_opening_threshold
+from topiary.store import annotations, checkpoints, corpora, corpus_writer, runs, snapshots
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.database import open_database
+from topiary.store.points import Point
+from topiary.stores import Store
 
 WORDS = ("apple", "bread", "cheese", "dates", "eggs", "figs")
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -128,7 +128,7 @@ def test_a_console_that_lacks_a_character_shows_a_question_mark_in_its_place(fil
     db = open_database(filled)
     runs.rename_run(db, 1, "погода")
     db.close()
-    words = [sys.executable, "-m", "app.cli.main", "show", "1", "--store", filled]
+    words = [sys.executable, "-m", "topiary.app.cli.main", "show", "1", "--store", filled]
     report = subprocess.run(
         words, cwd=REPOSITORY, env=os.environ | {"PYTHONIOENCODING": "cp1252"}, capture_output=True, check=False
     )
@@ -300,7 +300,7 @@ def test_quality_says_what_it_knows_as_json(capsys, filled):
 
 
 def test_quality_says_that_documents_were_sampled(capsys, filled, monkeypatch):
-    monkeypatch.setattr("app.analysis.quality.SAMPLED", 2)
+    monkeypatch.setattr("topiary.app.analysis.quality.SAMPLED", 2)
     assert "(a sample of 2 of 3)" in call(capsys, "quality", "1", "--store", filled)[1]
 
 
@@ -747,7 +747,7 @@ def test_every_command_takes_a_store():
         for each in [command] if nested is None else nested.values():
             assert "--store" in each.format_help()
             module, _, verb = each.get_default("function").rpartition(".")
-            assert callable(getattr(importlib.import_module(f"app.cli.{module}"), verb))
+            assert callable(getattr(importlib.import_module(f"topiary.app.cli.{module}"), verb))
 
 
 def test_the_only_benchmark_of_the_command_compares_topics(capsys):
@@ -760,10 +760,10 @@ import sys
 import tomllib
 class CtrlC:
     def find_spec(self, name, *_):
-        if name in ("app.cli.show", "app.cli.benchmark"):
+        if name in ("topiary.app.cli.show", "topiary.app.cli.benchmark"):
             raise KeyboardInterrupt
 sys.meta_path.insert(0, CtrlC())
-from app.cli import main
+from topiary.app.cli import main
 sys.exit(main.main(sys.argv[1:]))
 """
 
@@ -784,7 +784,7 @@ def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word(words):
 def test_what_cannot_be_printed_is_one_sentence_and_status_2(filled, where, sentence, words):
     if ">/dev/full" in where and not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")
-    command = f"{sys.executable} -m app.cli.main {words} {where}"
+    command = f"{sys.executable} -m topiary.app.cli.main {words} {where}"
     report = subprocess.run(
         ["/bin/sh", "-c", command],
         cwd=REPOSITORY,
@@ -812,7 +812,7 @@ def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_pa
     if ">/dev/full" in where and not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")
     begun = tmp_path / "begun"
-    script = "import pathlib, sys, types\nfrom app.cli import main\nfrom app.jobs import launcher\n"
+    script = "import pathlib, sys, types\nfrom topiary.app.cli import main\nfrom topiary.app.jobs import launcher\n"
     script += "nobody = types.SimpleNamespace(pid=999_999_999)\n"
     script += "launcher.start_worker = lambda url, run: pathlib.Path(sys.argv[1]).write_text(str(run)) and nobody\n"
     (tmp_path / "command.py").write_text(script + "status = main.main(sys.argv[2:])\nsys.exit(status)\n")
@@ -833,7 +833,8 @@ def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_pa
 
 def test_the_command_starts_without_loading_compiler_or_screen():
     script = (
-        "import sys; from app.cli import main; main.build_parser(); import app.cli.runs, app.cli.stores, app.cli.show\n"
+        "import sys; from topiary.app.cli import main; main.build_parser(); import topiary.app.cli.runs, "
+        "topiary.app.cli.stores, topiary.app.cli.show\n"
     )
     script += "print(sorted({n.partition('.')[0] for n in sys.modules} & {'numba','panel','bokeh','sklearn','scipy'}))"
     found = subprocess.run(
@@ -849,7 +850,7 @@ def test_the_command_starts_without_loading_compiler_or_screen():
 @pytest.mark.parametrize("words", ["--help", "--version"])
 def test_help_and_version_need_neither_store_nor_numbers(words):
     """They answer in a tenth of a second, as long as nothing slow is loaded for them."""
-    script = "import atexit, sys; from app.cli import main\n"
+    script = "import atexit, sys; from topiary.app.cli import main\n"
     script += "slow = {'numpy', 'numba', 'panel', 'scipy', 'sqlalchemy'}\n"
     script += "atexit.register(lambda: sys.stderr.write(str(sorted(slow & set(sys.modules)))))\n"
     script += "sys.exit(main.main(sys.argv[1:]))"
@@ -885,7 +886,7 @@ class Screen:
 def test_progress_is_one_line_on_a_terminal_and_elsewhere_at_most_a_line_in_ten_seconds(monkeypatch):
     for terminal, lines in ((True, 1), (False, 2)):
         screen, now = Screen(terminal=terminal), iter((0.0, 3.0, 9.9, 10.0, 19.0))
-        monkeypatch.setattr("app.jobs.progress.time.monotonic", lambda now=now: next(now))
+        monkeypatch.setattr("topiary.app.jobs.progress.time.monotonic", lambda now=now: next(now))
         progress = Progress(screen)
         for number in range(5):
             progress.show(f"reading document {number}", number / 4)
@@ -897,7 +898,7 @@ def test_progress_is_one_line_on_a_terminal_and_elsewhere_at_most_a_line_in_ten_
 
 def test_a_long_run_writes_ten_lines_into_a_log(monkeypatch):
     screen, now = Screen(terminal=False), iter(range(3000))
-    monkeypatch.setattr("app.jobs.progress.time.monotonic", lambda: float(next(now)))
+    monkeypatch.setattr("topiary.app.jobs.progress.time.monotonic", lambda: float(next(now)))
     progress = Progress(screen)
     for step in range(3000):
         progress.show(f"run 1: training, step {step}", step / 2999)
@@ -1129,7 +1130,7 @@ def test_a_comparison_that_cannot_be_made_is_one_sentence(words, sentence, two_r
 
 
 def test_a_run_deleted_while_the_list_is_read_is_listed_without_a_figure(capsys, filled, monkeypatch):
-    monkeypatch.setattr("store.points.read_curves", lambda _, name: {})
+    monkeypatch.setattr("topiary.store.points.read_curves", lambda _, name: {})
     assert main.main(["runs", "--store", filled]) == 0
     assert "dlda tlasgr" in capsys.readouterr().out
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.cli import main
-from app.library.stores import Store
-from store import annotations, notes, runs, snapshots
-from store.database import open_database
-from store.notes import NewNote
+from topiary.app.cli import main
+from topiary.store import annotations, notes, runs, snapshots
+from topiary.store.database import open_database
+from topiary.store.notes import NewNote
+from topiary.stores import Store
 
 
 @pytest.fixture

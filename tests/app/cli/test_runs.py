@@ -6,11 +6,11 @@ import pytest
 from process_samples import NOBODY
 from store_samples import claimed_run, new_run, write_corpus
 
-from app.cli import main
-from app.jobs import launcher, logs
-from app.jobs.cluster import place
-from store import runs
-from store.database import open_database
+from topiary.app.cli import main
+from topiary.app.jobs import launcher, logs
+from topiary.app.jobs.cluster import place
+from topiary.store import runs
+from topiary.store.database import open_database
 
 
 @pytest.fixture

@@ -7,18 +7,18 @@ import sqlite3
 import pytest
 from process_samples import NOBODY, order, small_corpus
 
-from app.cli import main
-from app.jobs import launcher
-from app.library.stores import Store
-from app.live.feed import Feed
-from app.pages.new_corpus import _list_facts
-from app.views.runs.corpus_form import draw_corpora
-from app.views.runs.kpis import draw_details
-from app.views.runs.notices import draw_failure
-from app.views.runs.run_list import draw_runs
-from store import corpora, events, runs
-from store.database import open_database
-from store.points import Point
+from topiary.app.cli import main
+from topiary.app.jobs import launcher
+from topiary.app.live.feed import Feed
+from topiary.app.pages.new_corpus import _list_facts
+from topiary.app.views.runs.corpus_form import draw_corpora
+from topiary.app.views.runs.kpis import draw_details
+from topiary.app.views.runs.notices import draw_failure
+from topiary.app.views.runs.run_list import draw_runs
+from topiary.store import corpora, events, runs
+from topiary.store.database import open_database
+from topiary.store.points import Point
+from topiary.stores import Store
 
 DAMAGED, SOUND = 1, 2
 CELLS = [

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from store_samples import claimed_run, flip_snapshot
 
-from app.cli import main
-from store import checkpoints, runs, snapshots
-from store.database import open_database
+from topiary.app.cli import main
+from topiary.store import checkpoints, runs, snapshots
+from topiary.store.database import open_database
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from topic_pairs import changed, frame_of, same
 
-from app.analysis.comparison import Comparison, compare, count_kinds, find_edge_changes, measure_agreement
-from app.analysis.hierarchy import format_identity, measure_coherence
-from app.analysis.seeds import EstimatePair
-from app.export import comparison as files
-from app.facts.comparisons import write_summary
-from app.jobs.estimates import Estimate
+from topiary.app.analysis.comparison import Comparison, compare, count_kinds, find_edge_changes, measure_agreement
+from topiary.app.analysis.hierarchy import format_identity, measure_coherence
+from topiary.app.analysis.seeds import EstimatePair
+from topiary.app.export import comparison as files
+from topiary.app.facts.comparisons import write_summary
+from topiary.app.jobs.estimates import Estimate
 
 THRESHOLD = 1.0
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import garden
 import pytest
 
-from app.analysis.hierarchy import format_identity
-from app.analysis.read_hierarchy import read_hierarchy
-from app.export.film import choose_film_tree, render_film, write_film
-from app.views.tree.picture import draw_tree
-from store import runs, snapshots
-from store.database import open_database
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.export.film import choose_film_tree, render_film, write_film
+from topiary.app.views.tree.picture import draw_tree
+from topiary.store import runs, snapshots
+from topiary.store.database import open_database
 
 
 @pytest.fixture

@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from trend_samples import DOCUMENTS, plant_refinement, plant_trends
 
-from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.trends import TimeFigure, TopicSeries
-from app.cli.main import main
-from app.export.film import choose_film_tree
-from app.export.report import render_report, write_report
-from app.export.run_tables import build_table, read_request
-from app.views.report_trends import ReportTrends, draw_topic_trends
-from app.views.save_report import list_report_scopes
-from app.views.text import escape, format_percent
-from engine.hierarchy.tree import Node
-from engine.lens.periods import Periods
-from store import notes, runs
-from store.database import open_database
-from store.errors import NotFound
-from store.notes import TAG, NewNote
+from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.trends import TimeFigure, TopicSeries
+from topiary.app.cli.main import main
+from topiary.app.export.film import choose_film_tree
+from topiary.app.export.report import render_report, write_report
+from topiary.app.export.run_tables import build_table, read_request
+from topiary.app.views.report_trends import ReportTrends, draw_topic_trends
+from topiary.app.views.save_report import list_report_scopes
+from topiary.app.views.text import escape, format_percent
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.lens.periods import Periods
+from topiary.store import notes, runs
+from topiary.store.database import open_database
+from topiary.store.errors import NotFound
+from topiary.store.notes import TAG, NewNote
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from trend_samples import DOCUMENTS, plant_trends
 
-from app.cli.main import main
-from app.export.run_tables import build_table, read_request
-from app.export.tables import TableFileError
-from app.export.topics import list_topics
-from engine.lens import periods
-from store import runs
-from store.database import open_database
-from store.errors import NotFound
+from topiary.app.cli.main import main
+from topiary.app.export.run_tables import build_table, read_request
+from topiary.app.export.tables import TableFileError
+from topiary.app.export.topics import list_topics
+from topiary.engine.lens import periods
+from topiary.store import runs
+from topiary.store.database import open_database
+from topiary.store.errors import NotFound
 
 
 @pytest.fixture

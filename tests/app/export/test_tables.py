@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from app.export import tables
-from app.export.tables import ExportTable, TableFileError, write_table
+from topiary.app.export import tables
+from topiary.app.export.tables import ExportTable, TableFileError, write_table
 
 FRAMES = (
     pd.DataFrame({"topic": ["L1:1", "=1+1"], "share": [0.25, 1 / 3], "n": [1, 2]}),

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from app.export import texts, topics
+from topiary.app.export import texts, topics
 
 ROW = {
     "layer": 1, "rank": 1, "topic": 3, "share": -0.5, "name": "@SUM(A1)", "title": "=cmd()", "words": ["+1", "pear"],

@@ -10,10 +10,10 @@ import pytest
 from column_samples import hierarchy_of, table
 from topic_hierarchies import make_hierarchy, vocabulary
 
-from app.analysis.hierarchy import Hierarchy
-from app.cli import main, show
-from app.export import topics
-from app.library.run_topics import RunTopics
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.cli import main, show
+from topiary.app.export import topics
+from topiary.run_topics import RunTopics
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ import pruned_samples
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.export import topics, trees
-from app.export.graph import build_graph
-from app.views.text import replace_unprintable
-from app.views.tree.picture import TreeChoice
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.export import topics, trees
+from topiary.app.export.graph import build_graph
+from topiary.app.views.text import replace_unprintable
+from topiary.app.views.tree.picture import TreeChoice
+from topiary.engine.hierarchy.tree import Node
 
 THRESHOLD = 1.5
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import Database, open_database
+from topiary.store.database import Database, open_database
 
 
 @pytest.fixture

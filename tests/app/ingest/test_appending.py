@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.ingest.appending import Addition, append_path
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
-from app.ingest.options import ImportOptions
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database
-from store.errors import NotFound
+from topiary.app.ingest.appending import Addition, append_path
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
+from topiary.store.errors import NotFound
 
 SUBJECTS = {"fruit": "apple pear fig plum", "cars": "wheel engine brake clutch", "sea": "sail boat"}
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from ingest_samples import SAMPLES, everything, zipped_as
 
-from app.ingest import archives, packing
-from app.ingest.archives import STDIN_NAME, name_input, spool_input
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read_source
-from app.ingest.options import ImportOptions
-from app.ingest.source import TextSource
-from engine.contract import TEST, TRAIN
-from store import corpora
-from store.database import Database
+from topiary.app.ingest import archives, packing
+from topiary.app.ingest.archives import STDIN_NAME, name_input, spool_input
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import TextSource
+from topiary.engine.contract import TEST, TRAIN
+from topiary.store import corpora
+from topiary.store.database import Database
 
 LOOSE = {"test_share": 0.0, "min_df": 1, "max_df": 1.0}
 TABLES = ("csv", "json", "jsonl", "triples", "uci", "ldac", "npz", "mat", "xlsx", "topmost", "mail")

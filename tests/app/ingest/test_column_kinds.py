@@ -9,18 +9,18 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from app.ingest import column_kinds
-from app.ingest.appending import append_path
-from app.ingest.column_kinds import KindError, change_kind, ensure_columns, list_columns, read_values
-from app.ingest.importing import import_path, inspect_path
-from app.ingest.options import ImportOptions
-from app.ingest.report.report import list_columns as list_reported
-from app.ingest.report.report import list_lines, list_summary, load_report
-from store import corpora, corpus_writer
-from store.blocks import DocumentBlock, StoredCounts
-from store.columns import find_column, is_typed
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.app.ingest import column_kinds
+from topiary.app.ingest.appending import append_path
+from topiary.app.ingest.column_kinds import KindError, change_kind, ensure_columns, list_columns, read_values
+from topiary.app.ingest.importing import import_path, inspect_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.report.report import list_columns as list_reported
+from topiary.app.ingest.report.report import list_lines, list_summary, load_report
+from topiary.store import corpora, corpus_writer
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.columns import find_column, is_typed
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 WORDS = [stem + end for stem in ("com", "plan", "orb", "moo", "gar", "spa") for end in ("et", "ut", "ab", "ix")]
 AUTHORS = ("Ann", "Bo", "Cy")

@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.ingest.appending import append_path
-from app.ingest.files import find_part
-from app.ingest.importing import import_path, inspect_path
-from app.ingest.options import ImportOptions
-from app.ingest.report.report import describe_parts
-from app.jobs.load_corpus import load_corpus
-from engine.contract import TEST, TRAIN, VALIDATION
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.app.ingest.appending import append_path
+from topiary.app.ingest.files import find_part
+from topiary.app.ingest.importing import import_path, inspect_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.report.report import describe_parts
+from topiary.app.jobs.load_corpus import load_corpus
+from topiary.engine.contract import TEST, TRAIN, VALIDATION
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 WORDS = ["apple", "pear", "fig", "plum", "kiwi", "lime", "nut", "oat", "rye", "yam"]
 

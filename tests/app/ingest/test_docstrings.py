@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.ingest import docstrings
-from app.ingest.docstrings import Docstring, Package, extract_prose
+from topiary.app.ingest import docstrings
+from topiary.app.ingest.docstrings import Docstring, Package, extract_prose
 
 SOURCE = '''
 """Trees that grow in gardens, and in \\d everything between them: a module about trees."""

@@ -12,11 +12,11 @@ import pytest
 import zstandard
 from ingest_samples import SAMPLES, everything
 
-from app.ingest import files, packing
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
-from app.ingest.options import ImportOptions
-from store.database import Database
+from topiary.app.ingest import files, packing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.store.database import Database
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.ZstdCompressor().compress,

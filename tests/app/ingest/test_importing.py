@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.ingest.appending import append_path
-from app.ingest.dividing import draw_part, seed_parts
-from app.ingest.importing import import_path, inspect_path
-from app.ingest.options import ImportOptions
-from app.ingest.report.report import Report, load_report
-from engine import contract
-from engine.contract import TRAIN
-from engine.parts import PartSizes, divide_share, draw_parts
-from store import blocks, corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.app.ingest.appending import append_path
+from topiary.app.ingest.dividing import draw_part, seed_parts
+from topiary.app.ingest.importing import import_path, inspect_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.report.report import Report, load_report
+from topiary.engine import contract
+from topiary.engine.contract import TRAIN
+from topiary.engine.parts import PartSizes, divide_share, draw_parts
+from topiary.store import blocks, corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 pytestmark = pytest.mark.data
 

@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
-from app.ingest import docstrings
-from app.ingest.docstrings import Package
-from app.ingest.errors import IngestError
-from app.ingest.memory import import_builtin
-from store import corpora
-from store.database import Database
+from topiary.app.ingest import docstrings
+from topiary.app.ingest.docstrings import Package
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.memory import import_builtin
+from topiary.store import corpora
+from topiary.store.database import Database
 
 
 def test_this_machine_gives_thousands_of_documents_with_their_packages(

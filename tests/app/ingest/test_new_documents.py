@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from language_samples import TEXTS
 
-from app.ingest.importing import import_path, read_source
-from app.ingest.new_documents import MARKED, clean_with_places, find_rules, read_new_documents, read_new_text
-from app.ingest.options import ImportOptions
-from app.ingest.text import cleaning as words_of
-from store import corpora
-from store.database import open_database
+from topiary.app.ingest.importing import import_path, read_source
+from topiary.app.ingest.new_documents import MARKED, clean_with_places, find_rules, read_new_documents, read_new_text
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.text import cleaning as words_of
+from topiary.store import corpora
+from topiary.store.database import open_database
 
 MAIL = "From: ann@b.c\nSubject: hedge\nDate: Monday\n\n> a quoted plum\nThe roses of New York.\n--\nPlum & Co."
 RULES = find_rules(

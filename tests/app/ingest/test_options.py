@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.ingest import options
-from app.ingest.options import ImportOptions, OptionError, parse_options
+from topiary.app.ingest import options
+from topiary.app.ingest.options import ImportOptions, OptionError, parse_options
 
 
 @pytest.mark.parametrize("typed", [*options.SEPARATORS, *options.SEPARATORS.values(), "~", "\x1f", "é", "🍐"])

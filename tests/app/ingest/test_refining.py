@@ -3,11 +3,11 @@
 import pytest
 from process_samples import small_corpus
 
-from app.ingest.column_kinds import list_columns
-from app.ingest.refining import ORIGIN, RefineError, refine_corpus
-from store import corpora
-from store.database import open_database
-from store.errors import Conflict
+from topiary.app.ingest.column_kinds import list_columns
+from topiary.app.ingest.refining import ORIGIN, RefineError, refine_corpus
+from topiary.store import corpora
+from topiary.store.database import open_database
+from topiary.store.errors import Conflict
 
 
 @pytest.fixture

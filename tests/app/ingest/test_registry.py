@@ -14,19 +14,19 @@ import numpy as np
 import pytest
 from ingest_samples import BROKEN, SAMPLES, Broken, everything, write
 
-from app import ingest
-from app.cli.main import main
-from app.ingest import registry
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read_source
-from app.ingest.options import ImportOptions
-from app.ingest.readers import matlab
-from app.ingest.registry import list_uploaded, name_corpus, open_paths
-from app.ingest.source import CountSource, Rows, TextDocument, TextSource
-from engine.contract import TEST, TRAIN
-from store import corpora
-from store.database import Database
-from store.errors import Conflict, StoreError
+from topiary.app import ingest
+from topiary.app.cli.main import main
+from topiary.app.ingest import registry
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import matlab
+from topiary.app.ingest.registry import list_uploaded, name_corpus, open_paths
+from topiary.app.ingest.source import CountSource, Rows, TextDocument, TextSource
+from topiary.engine.contract import TEST, TRAIN
+from topiary.store import corpora
+from topiary.store.database import Database
+from topiary.store.errors import Conflict, StoreError
 
 NAMES = [reader.name for reader in registry.list_readers()]
 KEEP_ALL = {"min_df": 1, "max_df": 1.0}
@@ -140,7 +140,9 @@ def test_recognising_never_complains(name: str, tmp_path: Path) -> None:
     assert reader.recognise(empty) is False
 
 
-@pytest.mark.parametrize("module", [module.name for module in pkgutil.walk_packages(ingest.__path__, "app.ingest.")])
+@pytest.mark.parametrize(
+    "module", [module.name for module in pkgutil.walk_packages(ingest.__path__, "topiary.app.ingest.")]
+)
 def test_the_examples_in_docstrings_are_true(module: str) -> None:
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
@@ -323,7 +325,7 @@ def test_the_command_says_it_in_a_sentence_and_ends_with_status_2(
 
     failing = tuple(replace(reader, read=fail) if reader.name == name else reader for reader in readers)
     monkeypatch.setattr(registry, "list_readers", lambda: failing)
-    monkeypatch.setattr("app.ingest.readers.texts.read_texts", fail)  # of texts that tables describe, too
+    monkeypatch.setattr("topiary.app.ingest.readers.texts.read_texts", fail)  # of texts that tables describe, too
     assert main(["import", str(path), "--store", db.url]) == 2
     said = capsys.readouterr().err.strip()
     assert "\n" not in said.partition("topiary import: ")[2]
@@ -337,7 +339,7 @@ def test_memory_that_is_short_elsewhere_is_said_by_the_command(
     def fail(*_: Any, **__: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("app.ingest.vectorise.count_texts", fail)
+    monkeypatch.setattr("topiary.app.ingest.vectorise.count_texts", fail)
     before = everything(db)
     path = write(tmp_path / "a.csv", "text\npear\nfig\n")
     assert main(["import", str(path), "--store", db.url]) == 2

@@ -12,19 +12,19 @@ from language_samples import TEXTS
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from app.ingest import survey
-from app.ingest.errors import IngestError
-from app.ingest.importing import ignore_progress, import_path, inspect_path
-from app.ingest.memory import import_texts
-from app.ingest.new_documents import find_rules
-from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report.report import Report
-from app.ingest.source import TextDocument
-from app.ingest.text import languages
-from app.ingest.text.cleaning import clean_text, make_word_pattern
-from app.ingest.text.wording import Wording
-from store import corpora, corpus_rows
-from store.database import Database
+from topiary.app.ingest import survey
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import ignore_progress, import_path, inspect_path
+from topiary.app.ingest.memory import import_texts
+from topiary.app.ingest.new_documents import find_rules
+from topiary.app.ingest.options import ImportOptions, OptionError
+from topiary.app.ingest.report.report import Report
+from topiary.app.ingest.source import TextDocument
+from topiary.app.ingest.text import languages
+from topiary.app.ingest.text.cleaning import clean_text, make_word_pattern
+from topiary.app.ingest.text.wording import Wording
+from topiary.store import corpora, corpus_rows
+from topiary.store.database import Database
 
 KEPT = {"min_df": 1, "max_df": 1.0, "test_share": 0.0}
 
@@ -128,7 +128,7 @@ def test_dictionary_forms_are_those_of_the_language(db, monkeypatch):
     assert "words are counted in their dictionary form in German" in notes(row)
     with pytest.raises(IngestError, match="is in Thai, whose dictionary forms are not known; leave --lemmas out"):
         imported(db, TEXTS["th"], name="thai", lemmas=True)
-    monkeypatch.setattr("app.ingest.text.languages.find_spec", lambda name: None)
+    monkeypatch.setattr("topiary.app.ingest.text.languages.find_spec", lambda name: None)
     with pytest.raises(IngestError, match="pip install simplemma"):
         imported(db, TEXTS["de"], name="missing", lemmas=True)
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from ingest_samples import text_folder, text_zip, write, zipped_as
 
-from app.ingest import vectorise
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
-from app.ingest.options import ImportOptions, OptionError
-from app.ingest.text import cleaning
-from app.ingest.vectorise import CountFile, measure_counts
-from engine.contract import Counts
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.app.ingest import vectorise
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.options import ImportOptions, OptionError
+from topiary.app.ingest.text import cleaning
+from topiary.app.ingest.vectorise import CountFile, measure_counts
+from topiary.engine.contract import Counts
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 ALL = {"min_df": 1, "max_df": 1.0}
 OLD_WORD = "each .doc is an old Word document: open it and save it as .docx"

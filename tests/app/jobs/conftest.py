@@ -4,9 +4,9 @@ import pytest
 from databases import database_url, db, parametrize_databases, postgresql_server
 from process_samples import SMALL, small_corpus
 
-from app.jobs import compile_kernels
-from engine import models, settings
-from store.database import open_database
+from topiary.app.jobs import compile_kernels
+from topiary.engine import models, settings
+from topiary.store.database import open_database
 
 __all__ = ["database_url", "db", "postgresql_server"]
 

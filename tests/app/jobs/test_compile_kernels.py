@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.jobs import compile_kernels
-from app.jobs.compile_kernels import KernelRequest
-from engine import jit, models, settings
+from topiary.app.jobs import compile_kernels
+from topiary.app.jobs.compile_kernels import KernelRequest
+from topiary.engine import jit, models, settings
 
 
 def request(*, averaged=False, real=False, scored=False, **texts):
@@ -57,7 +57,7 @@ def test_kernels_of_models_that_move_pictures_are_compiled_ahead(folder):
 
 
 def test_where_nothing_can_be_kept_nothing_is_compiled_ahead(folder, monkeypatch):
-    monkeypatch.setattr("engine.jit.is_private", lambda _: False)
+    monkeypatch.setattr("topiary.engine.jit.is_private", lambda _: False)
     assert compile_kernels.list_missing(request()) == []
 
 

@@ -7,14 +7,14 @@ from threading import Event
 import pytest
 from process_samples import NOBODY
 
-from app.ingest.importing import import_path
-from app.ingest.options import ImportOptions
-from app.jobs import compile_kernels, demo, launcher, progress
-from app.jobs.progress import Notice
-from app.live.actions import Actions
-from app.live.feed import Feed
-from store import corpora, runs
-from store.database import open_database
+from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.jobs import compile_kernels, demo, launcher, progress
+from topiary.app.jobs.progress import Notice
+from topiary.app.live.actions import Actions
+from topiary.app.live.feed import Feed
+from topiary.store import corpora, runs
+from topiary.store.database import open_database
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store_samples import append_points, claimed_run
 
-from app.jobs.estimates import (
+from topiary.app.jobs.estimates import (
     GAIN,
     KINDS,
     LEAST_POINTS,
@@ -25,9 +25,9 @@ from app.jobs.estimates import (
     read_latest,
     summarize_estimate,
 )
-from app.live.feed import Feed
-from store.database import open_database
-from store.points import Point
+from topiary.app.live.feed import Feed
+from topiary.store.database import open_database
+from topiary.store.points import Point
 
 PROTOCOL = {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed": 0.8}
 

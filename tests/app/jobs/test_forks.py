@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from process_samples import NOBODY, SMALL, bury, kill_after, order, small_corpus, written
 
-from app.analysis.inference import open_inference
-from app.analysis.read_hierarchy import read_hierarchy
-from app.jobs import claim, forks, launcher, new_run, process, trainer
-from app.jobs.forks import find_origin, inherit_settings
-from app.jobs.new_run import MORE_STEPS, continue_run, create_run, fork_run
-from app.jobs.run_rules import NewRunError, RunRequest
-from app.live.actions import Actions
-from engine.settings import SettingError
-from store import corpora, points, runs, snapshots, tables
-from store.database import open_database
-from store.errors import Conflict, NotFound, StoreError
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.jobs import claim, forks, launcher, new_run, process, trainer
+from topiary.app.jobs.forks import find_origin, inherit_settings
+from topiary.app.jobs.new_run import MORE_STEPS, continue_run, create_run, fork_run
+from topiary.app.jobs.run_rules import NewRunError, RunRequest
+from topiary.app.live.actions import Actions
+from topiary.engine.settings import SettingError
+from topiary.store import corpora, points, runs, snapshots, tables
+from topiary.store.database import open_database
+from topiary.store.errors import Conflict, NotFound, StoreError
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from process_samples import NOBODY
 
-from app.ingest.memory import import_texts
-from app.ingest.options import ImportOptions
-from app.jobs import compile_kernels, gallery, launcher, process
-from app.jobs.progress import Notifier
-from store import runs, snapshots
-from store.database import open_database
-from store.run_rows import RunRow
+from topiary.app.ingest.memory import import_texts
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.jobs import compile_kernels, gallery, launcher, process
+from topiary.app.jobs.progress import Notifier
+from topiary.store import runs, snapshots
+from topiary.store.database import open_database
+from topiary.store.run_rows import RunRow
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import re
 from types import SimpleNamespace
 
-from app.jobs.gallery import FIRST, GALLERY, LABELLED, LIVE, PARENT
-from app.jobs.gallery_progress import PREPARATION, measure_gallery
-from app.jobs.progress import Notice
+from topiary.app.jobs.gallery import FIRST, GALLERY, LABELLED, LIVE, PARENT
+from topiary.app.jobs.gallery_progress import PREPARATION, measure_gallery
+from topiary.app.jobs.progress import Notice
 
 FILLING = Notice("Preparing the demo: run 1 of 4", None)
 NOTHING = Notice()

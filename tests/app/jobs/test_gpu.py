@@ -11,20 +11,20 @@ import pytest
 from process_samples import bury, kill_after, order, written
 from sqlalchemy import select
 
-from app.cli import runs as command
-from app.jobs import claim, gpu, launcher, new_run, shares, trainer
-from app.jobs.cluster import place
-from app.jobs.forks import list_remedies
-from app.jobs.run_rules import NewRunError
-from app.views.run_facts import format_size
-from app.views.runs.kpis import RunHealth, describe_card, draw_kpis
-from engine.contract import Facts
-from engine.gpu.devices import OneLane
-from engine.gpu.memory import DeviceError, explain_failure
-from engine.models import load
-from store import events, points, runs, snapshots, tables
-from store.errors import Conflict
-from store.shares import read_documents
+from topiary.app.cli import runs as command
+from topiary.app.jobs import claim, gpu, launcher, new_run, shares, trainer
+from topiary.app.jobs.cluster import place
+from topiary.app.jobs.forks import list_remedies
+from topiary.app.jobs.run_rules import NewRunError
+from topiary.app.views.run_facts import format_size
+from topiary.app.views.runs.kpis import RunHealth, describe_card, draw_kpis
+from topiary.engine.contract import Facts
+from topiary.engine.gpu.devices import OneLane
+from topiary.engine.gpu.memory import DeviceError, explain_failure
+from topiary.engine.models import load
+from topiary.store import events, points, runs, snapshots, tables
+from topiary.store.errors import Conflict
+from topiary.store.shares import read_documents
 
 CARD = gpu.GraphicsCard("Test Card", 24 * 10**9, "13.0")
 
@@ -213,10 +213,12 @@ def test_a_run_shows_the_card_and_its_memory(file, card, monkeypatch):
 def test_nothing_of_cuda_is_imported_before_a_run_needs_it():
     code = """
 import sys
-import app.cli.main, app.cli.runs, app.jobs.trainer, app.jobs.new_run, app.pages.form_fields
-assert "engine.gpu.sweeps" not in sys.modules and "numba" not in sys.modules
-import engine.kernels.dlda
-found = [name for name in sys.modules if name.startswith(("numba_cuda", "cuda.", "engine.gpu.cuda", "engine.gpu.warp"))]
+import topiary.app.cli.main, topiary.app.cli.runs, topiary.app.jobs.trainer, topiary.app.jobs.new_run
+import topiary.app.pages.form_fields
+assert "topiary.engine.gpu.sweeps" not in sys.modules and "numba" not in sys.modules
+import topiary.engine.kernels.dlda
+found = [name for name in sys.modules
+    if name.startswith(("numba_cuda", "cuda.", "topiary.engine.gpu.cuda", "topiary.engine.gpu.warp"))]
 assert not found, found
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

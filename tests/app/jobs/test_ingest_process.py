@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from app.ingest.errors import IngestError
-from app.ingest.importing import inspect_path
-from app.ingest.options import ImportOptions
-from app.jobs import ingest_process, progress
-from app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
-from app.jobs.uploads import SentFiles
-from store import corpora
-from store.database import open_database
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import inspect_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.jobs import ingest_process, progress
+from topiary.app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
+from topiary.app.jobs.uploads import SentFiles
+from topiary.store import corpora
+from topiary.store.database import open_database
 
 PATIENCE = 60.0
 

@@ -13,10 +13,10 @@ from process_samples import NOBODY, ended, order, small_corpus, wait_for, writte
 from relay import Relay
 from sqlalchemy import update
 
-from app.jobs import launcher, logs, process, worker
-from store import points, queue, run_rows, runs, snapshots, tables
-from store.errors import Conflict, LostClaim
-from store.points import Point
+from topiary.app.jobs import launcher, logs, process, worker
+from topiary.store import points, queue, run_rows, runs, snapshots, tables
+from topiary.store.errors import Conflict, LostClaim
+from topiary.store.points import Point
 
 LONG = 400
 POSIX = sys.platform != "win32"
@@ -116,7 +116,9 @@ def test_a_worker_asked_to_end_pauses_with_a_checkpoint(db, number):
 
 def test_the_end_of_whoever_started_it_does_not_touch_training(db):
     run = order(db, minibatches=LONG).number
-    script = "import sys, time; from app.jobs import launcher; from store.database import open_database\n"
+    script = (
+        "import sys, time; from topiary.app.jobs import launcher; from topiary.store.database import open_database\n"
+    )
     script += "launcher.start_queued_runs(open_database(sys.argv[1])); print('started', flush=True); time.sleep(600)"
     starter = subprocess.Popen(
         [sys.executable, "-c", script, db.url], stdout=subprocess.PIPE, env=process.build_environment(db.url)
@@ -135,7 +137,7 @@ def test_the_end_of_whoever_started_it_does_not_touch_training(db):
 
 SLEEPER = """
 import os, signal, sys
-from app.jobs import training, worker
+from topiary.app.jobs import training, worker
 
 real = training.Training.step
 
@@ -255,8 +257,8 @@ def test_a_worker_that_cannot_be_started_leaves_no_lease(db, monkeypatch):
 
 SERVER = """
 import sys, time
-from app.jobs import launcher
-from store.database import open_database
+from topiary.app.jobs import launcher
+from topiary.store.database import open_database
 db = open_database(sys.argv[1])
 while True:
     launcher.start_queued_runs(db)
@@ -294,7 +296,7 @@ def workers_of(db):
     found = []
     for each in psutil.process_iter():
         try:
-            if "app.jobs.worker" in each.cmdline() and each.environ().get("TOPIARY_STORE") == db.url:
+            if "topiary.app.jobs.worker" in each.cmdline() and each.environ().get("TOPIARY_STORE") == db.url:
                 found.append(each)
         except psutil.Error:
             continue
@@ -381,15 +383,18 @@ def test_the_password_of_a_store_is_on_no_command_line(monkeypatch):
     command, store = seen[0]
     assert "secret" not in " ".join(command)
     assert store == "postgresql://me:secret@here/db"
-    assert command[1:] == ["-P", "-m", "app.jobs.worker", "--run", "5"]
+    assert command[1:] == ["-P", "-m", "topiary.app.jobs.worker", "--run", "5"]
 
 
 SCREEN = {"panel", "bokeh", "holoviews", "pandas", "sklearn", "networkx", "param", "matplotlib"}
 
 
 def test_a_worker_imports_nothing_it_does_not_need():
-    script = "import sys, app.jobs.worker, app.jobs.training, app.jobs.records, app.jobs.load_corpus\n"
-    script += "import engine.models as m; m.load('dlda').build\n"
+    script = (
+        "import sys, topiary.app.jobs.worker, topiary.app.jobs.training, topiary.app.jobs.records, "
+        "topiary.app.jobs.load_corpus\n"
+    )
+    script += "import topiary.engine.models as m; m.load('dlda').build\n"
     script += "print(*{name.partition('.')[0] for name in sys.modules})"
     command = [sys.executable, "-c", script]
     out = subprocess.run(command, capture_output=True, text=True, check=True, env=process.build_environment("x"))

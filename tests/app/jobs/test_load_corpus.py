@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from store_samples import write_corpus
 
-from app.jobs import load_corpus
-from engine.contract import TEST, TRAIN, Counts
-from engine.corpus import Corpus
+from topiary.app.jobs import load_corpus
+from topiary.engine.contract import TEST, TRAIN, Counts
+from topiary.engine.corpus import Corpus
 
 
 @pytest.mark.parametrize("about", [{}, {"has_scored": True}, {"kind": "real"}], ids=["counts", "scored", "real"])

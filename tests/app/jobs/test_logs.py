@@ -7,10 +7,10 @@ import stat
 import garden
 import pytest
 
-from app.cli import main
-from app.jobs import launcher, logs
-from app.library.stores import open as open_store
-from store.database import open_database
+from topiary.app.cli import main
+from topiary.app.jobs import launcher, logs
+from topiary.store.database import open_database
+from topiary.stores import open as open_store
 
 
 @pytest.fixture

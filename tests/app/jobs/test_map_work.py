@@ -10,15 +10,15 @@ import psutil
 import pytest
 from process_samples import NOBODY, order, small_corpus
 
-from app.analysis import map_process
-from app.analysis.document_map import find_map
-from app.analysis.inference import find_snapshot
-from app.analysis.shares import find_shares
-from app.jobs import launcher, map_work, process, trainer
-from app.jobs.progress import Notice
-from store import runs, shares
-from store.database import open_database
-from store.errors import LostClaim
+from topiary.app.analysis import map_process
+from topiary.app.analysis.document_map import find_map
+from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.shares import find_shares
+from topiary.app.jobs import launcher, map_work, process, trainer
+from topiary.app.jobs.progress import Notice
+from topiary.store import runs, shares
+from topiary.store.database import open_database
+from topiary.store.errors import LostClaim
 
 
 @pytest.fixture

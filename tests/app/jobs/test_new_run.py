@@ -3,9 +3,9 @@
 import pytest
 from process_samples import SMALL
 
-from app.jobs.new_run import MOST_SEEDS, create_group, read_seeds
-from app.jobs.run_rules import NewRunError
-from store import runs
+from topiary.app.jobs.new_run import MOST_SEEDS, create_group, read_seeds
+from topiary.app.jobs.run_rules import NewRunError
+from topiary.store import runs
 
 
 def ordered(db, seeds=(), **more):

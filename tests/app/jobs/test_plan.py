@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.jobs import estimates, plan
-from app.jobs.plan import Averaging, Effort, RunOptions, choose_protocol
+from topiary.app.jobs import estimates, plan
+from topiary.app.jobs.plan import Averaging, Effort, RunOptions, choose_protocol
 
 TABLE_1 = Effort(200, 90.0, 51.1, 275_456, 266_500, 224)  # 128-64-32 on 20 Newsgroups
 efforts = st.builds(

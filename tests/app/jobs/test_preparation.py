@@ -1,6 +1,6 @@
 """The progress of the demo: one share that never falls, what comes next, and how long it takes."""
 
-from app.jobs.preparation import STAGES, Preparation
+from topiary.app.jobs.preparation import STAGES, Preparation
 
 
 class Heard(list):

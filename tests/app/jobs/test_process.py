@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 
-from app.jobs import process
+from topiary.app.jobs import process
 
 
 def test_this_process_is_alive():
@@ -55,7 +55,7 @@ def test_a_machine_or_container_of_the_same_name_is_another_one(monkeypatch):
 
 KILLED = """
 import os, signal
-from app.jobs.uploads import Uploads
+from topiary.app.jobs.uploads import Uploads
 uploads = Uploads()
 token = uploads.begin()
 coming = uploads.place(token, "a.txt")
@@ -143,7 +143,7 @@ def test_the_unfinished_file_of_a_killed_program_is_removed_and_named(folder, ca
     part = folder / "backup.db.part"
     part.write_bytes(b"half")
     script = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom app.jobs import process\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom topiary.app.jobs import process\n"
         "with process.own_file(Path(sys.argv[1])):\n    os.kill(os.getpid(), signal.SIGKILL)"
     )
     environment = process.build_environment("") | {"TMPDIR": str(folder)}

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from process_samples import bury, kill_after, order, small_corpus, written
 
-from app.analysis.read_hierarchy import build_hierarchy
-from app.jobs import claim, records, trainer
-from app.jobs.forks import find_origin
-from app.jobs.new_run import fork_run
-from app.jobs.run_rules import NewRunError
-from engine.contract import TEST, TRAIN
-from engine.hierarchy import topics
-from engine.hierarchy.tree import Node
-from engine.quality import coherence
-from store import corpora, events, runs, snapshots
 from tests.benchmarks import synthetic
+from topiary.app.analysis.read_hierarchy import build_hierarchy
+from topiary.app.jobs import claim, records, trainer
+from topiary.app.jobs.forks import find_origin
+from topiary.app.jobs.new_run import fork_run
+from topiary.app.jobs.run_rules import NewRunError
+from topiary.engine.contract import TEST, TRAIN
+from topiary.engine.hierarchy import topics
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.quality import coherence
+from topiary.store import corpora, events, runs, snapshots
 
 GROWING = {"layers": "9-9-9", "grow": "true", "grow_every": "15", "prune_below": "0.05"}
 
@@ -58,7 +58,7 @@ def test_layers_come_one_by_one_and_each_change_is_an_event_with_a_snapshot_of_i
 
 
 def test_step_sizes_of_r_stay_on_the_curve_above_the_last_layer(db, finished):
-    from store import points
+    from topiary.store import points
 
     layers = {}
     for point in points.read_points(db, finished.number):

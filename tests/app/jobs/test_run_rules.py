@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 from process_samples import small_corpus
 
-from app.jobs import new_run, run_rules
-from app.jobs.run_rules import NewRunError, choose_length, describe_widths, propose_widths
-from engine import models, settings
-from store import corpora, runs, snapshots
-from store.database import open_database
+from topiary.app.jobs import new_run, run_rules
+from topiary.app.jobs.run_rules import NewRunError, choose_length, describe_widths, propose_widths
+from topiary.engine import models, settings
+from topiary.store import corpora, runs, snapshots
+from topiary.store.database import open_database
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def layers(row):
 
 
 def test_a_run_whose_widths_nobody_says_has_those_of_its_corpus(empty_file, monkeypatch):
-    monkeypatch.setattr("app.jobs.run_rules.TOPIC_TOKENS", 500)
+    monkeypatch.setattr("topiary.app.jobs.run_rules.TOPIC_TOKENS", 500)
     small_corpus(empty_file)
     small_corpus(empty_file, documents=1_500, name="many")
     for corpus, widths in (("small", [16, 8]), ("many", [32, 16, 8])):  # 20 words a document
@@ -155,8 +155,8 @@ def test_learned_widths_keep_their_budget_and_a_fork_the_widths_of_its_snapshot(
     parent = new_run.create_run(
         empty_file, "small", model="dlda", texts={"layers": "6-3", "batch_size": "20"}, minibatches=2
     )
-    from app.jobs import trainer
-    from app.jobs.forks import find_origin
+    from topiary.app.jobs import trainer
+    from topiary.app.jobs.forks import find_origin
 
     trainer.train_run(empty_file, parent.number)
     assert snapshots.find_latest(empty_file, parent.number)

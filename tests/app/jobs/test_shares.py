@@ -7,13 +7,13 @@ import pytest
 from process_samples import more_documents, order, small_corpus, written
 from sqlalchemy import select
 
-from app.analysis.inference import find_snapshot, open_inference
-from app.analysis.shares import complete_shares, find_newest_shares, find_shares
-from app.jobs import claim, new_run, trainer
-from app.jobs import shares as work
-from engine.hierarchy.shares import UNITS, cut_shares
-from store import corpora, corpus_writer, runs, shares, tables
-from store.database import open_database
+from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.analysis.shares import complete_shares, find_newest_shares, find_shares
+from topiary.app.jobs import claim, new_run, trainer
+from topiary.app.jobs import shares as work
+from topiary.engine.hierarchy.shares import UNITS, cut_shares
+from topiary.store import corpora, corpus_writer, runs, shares, tables
+from topiary.store.database import open_database
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.jobs import training as mathematics
-from app.jobs.plan import RunOptions, make_plan
-from app.jobs.training import EXAMPLES, Training, TreeReference, find_best_documents, measure_effort
-from engine.contract import TEST, TRAIN, VALIDATION, Counts, Facts
-from engine.hierarchy import evaluate
-from engine.kernels import dlda, sdatm
 from tests.benchmarks.synthetic import small_corpus
+from topiary.app.jobs import training as mathematics
+from topiary.app.jobs.plan import RunOptions, make_plan
+from topiary.app.jobs.training import EXAMPLES, Training, TreeReference, find_best_documents, measure_effort
+from topiary.engine.contract import TEST, TRAIN, VALIDATION, Counts, Facts
+from topiary.engine.hierarchy import evaluate
+from topiary.engine.kernels import dlda, sdatm
 
 
 def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():

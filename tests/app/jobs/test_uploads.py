@@ -17,10 +17,10 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application
 
-from app.jobs.process import OWNER_NOTE
-from app.jobs.uploads import ADDRESS, Uploads
-from app.server.access import Authentication
-from app.server.upload_handler import UploadReceiver
+from topiary.app.jobs.process import OWNER_NOTE
+from topiary.app.jobs.uploads import ADDRESS, Uploads
+from topiary.app.server.access import Authentication
+from topiary.app.server.upload_handler import UploadReceiver
 
 
 @pytest.fixture
@@ -238,6 +238,6 @@ def test_a_form_may_send_so_much_in_all_and_no_more(uploads, address, monkeypatc
 
 
 def test_a_form_may_send_so_many_files(uploads, address, monkeypatch):
-    monkeypatch.setattr("app.jobs.uploads.MOST_FILES", 2)
+    monkeypatch.setattr("topiary.app.jobs.uploads.MOST_FILES", 2)
     token = uploads.begin()
     assert [send(f"{address}/{token}?name={n}.txt", b"x") for n in range(3)] == [204, 204, 413]

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.jobs import width_trials
-from app.jobs.plan import RunOptions, ScoreProtocol
-from app.jobs.width_trials import WidthTrial, choose_trial, describe_trials, try_widths
-from engine import models
-from engine.contract import TEST, TRAIN, VALIDATION, Counts
-from engine.corpus import Corpus
+from topiary.app.jobs import width_trials
+from topiary.app.jobs.plan import RunOptions, ScoreProtocol
+from topiary.app.jobs.width_trials import WidthTrial, choose_trial, describe_trials, try_widths
+from topiary.engine import models
+from topiary.engine.contract import TEST, TRAIN, VALIDATION, Counts
+from topiary.engine.corpus import Corpus
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from process_samples import SMALL, Written, bury, kill_after, more_documents, order, small_corpus, written
 from store_samples import flip_checkpoint
 
-from app.analysis.shares import find_shares
-from app.jobs import (
+from topiary.app.analysis.shares import find_shares
+from topiary.app.jobs import (
     claim,
     estimates,
     forks,
@@ -23,14 +23,14 @@ from app.jobs import (
     width_trials,
     worker,
 )
-from app.jobs.estimates import read_concentrations, read_latest
-from app.jobs.load_corpus import load_corpus
-from engine import models, settings
-from engine.hierarchy import evaluate
-from engine.hierarchy.topics import unpack_topics
-from store import checkpoints, corpora, corpus_writer, events, points, queue, runs, snapshots, tables
-from store.errors import Conflict, DamagedRow, LostClaim, StoreError
-from store.points import Point
+from topiary.app.jobs.estimates import read_concentrations, read_latest
+from topiary.app.jobs.load_corpus import load_corpus
+from topiary.engine import models, settings
+from topiary.engine.hierarchy import evaluate
+from topiary.engine.hierarchy.topics import unpack_topics
+from topiary.store import checkpoints, corpora, corpus_writer, events, points, queue, runs, snapshots, tables
+from topiary.store.errors import Conflict, DamagedRow, LostClaim, StoreError
+from topiary.store.points import Point
 
 TINY = {"layers": "5-3", "batch_size": "20", "burn_in": "1", "collect": "1"}  # of models with an encoder
 

@@ -1,20 +1,15 @@
-"""``import topiary``: fast, typed, and one sentence when a file of the user's is in the way."""
+"""``import topiary``: fast and typed."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
 import topiary
 
 HEAVY = ("numba", "panel", "bokeh", "pandas", "sklearn", "holoviews", "sqlalchemy", "scipy")
 LOADED = f"import sys, topiary; print([name for name in {HEAVY} if name in sys.modules])"
-USES = {
-    "import": ["-c", "import topiary; topiary.open('s.db')"],
-    "from": ["-c", "from topiary import DLDA"],
-    "command": ["-c", "import sys; from topiary.__main__ import main; sys.exit(main())"],
-    "module": ["-m", "topiary", "runs"],
-}
 
 
 def python(folder, *words):
@@ -39,48 +34,7 @@ def test_the_types_travel_with_it():
     assert (Path(topiary.__file__).parent / "py.typed").is_file()
 
 
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("name", ["app", "engine", "store"])
-def test_a_file_of_the_user_in_our_way_is_named_in_one_sentence(tmp_path, name, use):
-    (tmp_path / f"{name}.py").write_text("", encoding="utf-8")
-    _refused(python(tmp_path, *USES[use]), f"the file {tmp_path / name}.py hides the package {name!r} of Topiary", use)
-
-
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("name", ["app", "engine", "store"])
-def test_a_package_of_the_user_in_our_way_is_named_too(tmp_path, name, use):
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "__init__.py").write_text("", encoding="utf-8")
-    _refused(python(tmp_path, *USES[use]), f"the folder {tmp_path / name} hides the package {name!r} of Topiary", use)
-
-
-def test_a_script_called_like_a_package_of_ours_says_so(tmp_path):
-    (tmp_path / "app.py").write_text("import topiary\ntopiary.open('s.db')\n", encoding="utf-8")
-    _refused(python(tmp_path, "app.py"), f"the file {tmp_path / 'app.py'} hides the package 'app' of Topiary", "import")
-
-
-def test_a_folder_without_code_is_in_the_way_only_where_it_is_found_before_ours(tmp_path):
-    """Python takes a regular package from anywhere on its path before such a folder."""
-    (tmp_path / "store").mkdir()
-    found = python(tmp_path, "-m", "topiary", "runs", "--store", str(tmp_path / "s.db"))
-    assert found.returncode == 2
-    assert "AttributeError" not in found.stderr
-    assert len(found.stderr.splitlines()) == 1
-
-
 def test_the_module_is_the_command(tmp_path):
     found = python(tmp_path, "-m", "topiary", "--help")
     assert (found.returncode, found.stderr) == (0, "")
     assert found.stdout.startswith("usage: topiary ")
-
-
-def _refused(found, sentence, use):
-    report = found.stderr.splitlines()
-    assert sentence in report[-1]
-    assert "rename it" in report[-1]
-    if use in ("command", "module"):
-        assert (found.returncode, len(report)) == (2, 1)
-        assert report[0].startswith("topiary: ")
-    else:
-        assert found.returncode == 1
-        assert report[-1].startswith("topiary.ShadowedError: ")

@@ -12,7 +12,7 @@ from store_samples import REPOSITORY
 
 BUSY = """
 import sys, time
-from app.live.feed import Feed
+from topiary.app.live.feed import Feed
 
 start = Feed.start
 

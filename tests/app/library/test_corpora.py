@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-import topiary
 from store_samples import REPOSITORY
 
-from app.library.corpora import find_index, list_column, list_texts, refuse_other_order
+import topiary
+from topiary.corpora import find_index, list_column, list_texts, refuse_other_order
 
 CASE = REPOSITORY.parent / "shared" / "cases" / "dataframe_as_documents" / "run.py"
 TEXTS = ["a rose and a lawn", "a rocket", "the moon"]

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import topiary
 from process_samples import NOBODY
 
-from store import corpora
+import topiary
+from topiary.store import corpora
 
 GUIDE = Path(__file__).parents[3] / "assets" / "guide" / "library.md"
 WORDS = {
@@ -355,9 +355,9 @@ def test_a_run_is_paused_resumed_stopped_and_deleted(store, corpus):
 
 
 def test_a_run_whose_worker_failed_raises_when_it_is_waited_for(store, corpus, monkeypatch):
-    from app.jobs import launcher
-    from store import runs
-    from store.database import open_database
+    from topiary.app.jobs import launcher
+    from topiary.store import runs
+    from topiary.store.database import open_database
 
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     run = store.train(corpus, **SMALL)
@@ -387,7 +387,7 @@ def test_a_run_that_cannot_be_is_refused_in_one_sentence(store, corpus, given, s
 
 
 def test_a_group_is_a_run_for_every_seed_and_combination_of_settings(store, corpus, monkeypatch):
-    monkeypatch.setattr("app.jobs.launcher.start_worker", lambda url, run: NOBODY)
+    monkeypatch.setattr("topiary.app.jobs.launcher.start_worker", lambda url, run: NOBODY)
     grid = {"eta": np.array([0.01, 0.05]), "layers": [(4, 2), (3,)]}
     made = store.train_group(corpus, seeds=range(1, 3), grid=grid, minibatches=3, averaged=True, averaged_burn_in=1)
     assert [run.name for run in made[:3]] == [
@@ -405,7 +405,7 @@ def test_a_group_is_a_run_for_every_seed_and_combination_of_settings(store, corp
 
 
 def test_settings_of_numpy_are_taken(store, corpus, monkeypatch):
-    from app.jobs import launcher
+    from topiary.app.jobs import launcher
 
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     run = store.train(corpus, layers=np.array([3, 2]), minibatches=np.int64(9), seed=np.int64(2), eta=np.float64(0.5))

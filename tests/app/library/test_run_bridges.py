@@ -8,16 +8,16 @@ import warnings
 import garden
 import numpy as np
 import pytest
-import topiary
 from inference_samples import DOCUMENTS, plain_model, plant
 from seed_samples import add_seed, plant_arrays
 from trend_samples import plant_trends
 
-from app.analysis.mixing import diagnose_chains
-from app.cli.main import main
-from store.database import open_database
-from store.points import Point
-from store.tables import points
+import topiary
+from topiary.app.analysis.mixing import diagnose_chains
+from topiary.app.cli.main import main
+from topiary.store.database import open_database
+from topiary.store.points import Point
+from topiary.store.tables import points
 
 __all__ = ["plain_model"]
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import topiary
 from inference_samples import DOCUMENTS, plain_model, plant
 from trend_samples import plant_trends
 
-from store.database import open_database
+import topiary
+from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
 

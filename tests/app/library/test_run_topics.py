@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import topiary
 from inference_samples import DOCUMENTS, plain_model, plant
 from seed_samples import add_group, add_seed, plant_arrays
 
-from store.database import open_database
+import topiary
+from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
 

@@ -8,17 +8,17 @@ import garden
 import pytest
 from process_samples import NOBODY, order, small_corpus
 
-from app.ingest.options import ImportOptions
-from app.jobs import launcher, logs, process, progress
-from app.jobs.run_rules import RunRequest
-from app.live.actions import Actions, Indexing
-from app.live.feed import Feed
-from app.live.visitor import NotAllowed, Visitor
-from store import events, full_text, queue, runs
-from store.annotations import MatchDecision
-from store.database import open_database
-from store.errors import NotFound
-from store.notes import TAG, NewNote
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.jobs import launcher, logs, process, progress
+from topiary.app.jobs.run_rules import RunRequest
+from topiary.app.live.actions import Actions, Indexing
+from topiary.app.live.feed import Feed
+from topiary.app.live.visitor import NotAllowed, Visitor
+from topiary.store import events, full_text, queue, runs
+from topiary.store.annotations import MatchDecision
+from topiary.store.database import open_database
+from topiary.store.errors import NotFound
+from topiary.store.notes import TAG, NewNote
 
 VIEWER = Visitor("viewer", "192.0.2.7")
 ASKED = {

@@ -6,7 +6,7 @@ from threading import Event
 import numpy as np
 import pytest
 
-from app.live.cache import Cache, count_value_bytes
+from topiary.app.live.cache import Cache, count_value_bytes
 
 
 def fail():

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from app.ingest import column_kinds
-from app.jobs import progress
-from app.live.column_typing import ColumnTyping
-from store import columns, corpora, corpus_writer
-from store.blocks import DocumentBlock, StoredCounts
-from store.database import open_database
-from store.errors import Conflict
+from topiary.app.ingest import column_kinds
+from topiary.app.jobs import progress
+from topiary.app.live.column_typing import ColumnTyping
+from topiary.store import columns, corpora, corpus_writer
+from topiary.store.blocks import DocumentBlock, StoredCounts
+from topiary.store.database import open_database
+from topiary.store.errors import Conflict
 
 N = 30
 
@@ -61,7 +61,7 @@ def test_a_failure_is_said_and_is_no_end_of_the_server(db, monkeypatch):
     def refuse(*_):
         raise Conflict("documents are being appended")
 
-    monkeypatch.setattr("app.live.column_typing.ensure_columns", refuse)
+    monkeypatch.setattr("topiary.app.live.column_typing.ensure_columns", refuse)
     announced = []
     made = ColumnTyping(db.url, announced.append)
     made.work(1)

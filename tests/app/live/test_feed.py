@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from store_samples import flip_snapshot
 
-from app.live.actions import Actions
-from app.live.feed import Feed
-from app.live.history import History
-from app.live.ticks import Tick
-from store import annotations, events, runs, snapshots
-from store.database import open_database
-from store.points import Point
+from topiary.app.live.actions import Actions
+from topiary.app.live.feed import Feed
+from topiary.app.live.history import History
+from topiary.app.live.ticks import Tick
+from topiary.store import annotations, events, runs, snapshots
+from topiary.store.database import open_database
+from topiary.store.points import Point
 
 
 class Session:
@@ -204,7 +204,7 @@ def test_the_words_of_a_corpus_are_read_once_for_all_its_snapshots(db, feed, mon
     row = samples.run(db)
     read = []
     monkeypatch.setattr(
-        "app.live.feed.corpora.read_vocabulary", lambda db, number: read.append(number) or samples.WORDS
+        "topiary.app.live.feed.corpora.read_vocabulary", lambda db, number: read.append(number) or samples.WORDS
     )
     for snapshot in range(1, 4):
         snapshots.append_snapshot(db, row.number, row.attempt, snapshot, 1.0, samples.arrays(snapshot))
@@ -244,7 +244,7 @@ def test_a_name_given_to_a_topic_reaches_the_frames_in_memory(db, feed):
 
 def test_a_store_that_cannot_be_read_is_said_and_survived(db, feed, monkeypatch):
     samples.run(db)
-    monkeypatch.setattr("app.live.feed.RunWatch.look", _refuse)
+    monkeypatch.setattr("topiary.app.live.feed.RunWatch.look", _refuse)
     look(feed)
     assert feed.trouble.startswith("The store cannot be read at the moment")
     monkeypatch.undo()
@@ -278,7 +278,7 @@ def test_a_call_that_got_lost_is_made_again(db, feed, monkeypatch):
     runs.rename_run(db, row.number, "one")
     look(feed)
     session.waiting.clear()
-    monkeypatch.setattr("app.live.ticks.RING_AGAIN", 0.0)
+    monkeypatch.setattr("topiary.app.live.ticks.RING_AGAIN", 0.0)
     runs.rename_run(db, row.number, "two")
     look(feed)
     session.turn()

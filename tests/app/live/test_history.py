@@ -2,9 +2,9 @@
 
 from operator import attrgetter
 
-from app.live.cache import Cache
-from app.live.history import History
-from store.points import Point
+from topiary.app.live.cache import Cache
+from topiary.app.live.history import History
+from topiary.store.points import Point
 
 
 def history(run: int, points: int) -> History:

@@ -12,15 +12,15 @@ from class_samples import plant
 from inference_samples import plain_model
 from page_sessions import PageSession
 
-from app.analysis import predict as classes
-from app.analysis.predictions import ClassError, Doing, store_predictions
-from app.live.feed import Feed
-from app.live.predictions import PredictionCache
-from app.live.ticks import Tick
-from app.pages.classes import ClassesPage
-from app.views.classes.class_report import draw_prediction_progress
-from store import annotations, runs
-from store.database import Database, open_database
+from topiary.app.analysis import predict as classes
+from topiary.app.analysis.predictions import ClassError, Doing, store_predictions
+from topiary.app.live.feed import Feed
+from topiary.app.live.predictions import PredictionCache
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.classes import ClassesPage
+from topiary.app.views.classes.class_report import draw_prediction_progress
+from topiary.store import annotations, runs
+from topiary.store.database import Database, open_database
 
 __all__ = ["plain_model"]
 

@@ -12,16 +12,16 @@ from page_sessions import make_context
 from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import changed
 
-from app.analysis.comparison import Comparison, Pair, compare
-from app.analysis.hierarchy import format_identity
-from app.live.history import History
-from app.live.ticks import Tick
-from app.pages import compare_requests
-from app.pages.compare import ComparePage
-from app.pages.curves import CompareCurves
-from app.pages.session import Context, View, from_query, to_query
-from app.views.compare.labels import LabelAccuracy, rank_classes
-from store.annotations import MatchDecision
+from topiary.app.analysis.comparison import Comparison, Pair, compare
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.live.history import History
+from topiary.app.live.ticks import Tick
+from topiary.app.pages import compare_requests
+from topiary.app.pages.compare import ComparePage
+from topiary.app.pages.curves import CompareCurves
+from topiary.app.pages.session import Context, View, from_query, to_query
+from topiary.app.views.compare.labels import LabelAccuracy, rank_classes
+from topiary.store.annotations import MatchDecision
 
 
 def run_row(number: int, **more: Any) -> SimpleNamespace:

@@ -6,11 +6,11 @@ import feed_samples
 import numpy as np
 import pytest
 
-from app.analysis.partners import choose_partner, differ_only_in_seed, find_other_seeds
-from app.pages import compare_requests
-from app.pages.session import View
-from store import annotations, runs, snapshots
-from store.points import Point, insert_points
+from topiary.app.analysis.partners import choose_partner, differ_only_in_seed, find_other_seeds
+from topiary.app.pages import compare_requests
+from topiary.app.pages.session import View
+from topiary.store import annotations, runs, snapshots
+from topiary.store.points import Point, insert_points
 
 
 def trained(db, seed, snapshot_seed, *, minibatches=(10, 40)):
@@ -19,7 +19,7 @@ def trained(db, seed, snapshot_seed, *, minibatches=(10, 40)):
     with db.write() as connection:
         from sqlalchemy import update
 
-        from store import tables
+        from topiary.store import tables
 
         connection.execute(update(tables.runs).where(tables.runs.c.number == row.number).values(seed=seed))
     for minibatch in minibatches:
@@ -109,7 +109,7 @@ def test_the_baseline_is_another_seed_at_the_nearest_mini_batch(db, feed):
     with db.write() as connection:  # the run looked at has other settings than the rest
         from sqlalchemy import update
 
-        from store import tables
+        from topiary.store import tables
 
         connection.execute(update(tables.runs).where(tables.runs.c.number == run.number).values(settings={"eta": 1}))
     here = context(db, feed)
@@ -132,7 +132,7 @@ def test_all_pairs_of_seeds_of_either_run_are_the_baseline_up_to_six(db, feed):
     with db.write() as connection:  # other settings
         from sqlalchemy import update
 
-        from store import tables
+        from topiary.store import tables
 
         wide = tables.runs.c.number.in_([row.number for row in other])
         connection.execute(update(tables.runs).where(wide).values(settings={"eta": 1}))

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.live.history import History
-from app.pages.curves import WatchCurves
-from app.pages.session import View
-from store.events import RunEvent
-from store.points import Point
+from topiary.app.live.history import History
+from topiary.app.pages.curves import WatchCurves
+from topiary.app.pages.session import View
+from topiary.store.events import RunEvent
+from topiary.store.points import Point
 
 BEGIN = 20  # the step where sweeps begin
 PROTOCOL = {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed": 0.8}

@@ -13,15 +13,15 @@ from inference_samples import DOCUMENTS, NASTY, SUBJECTS, arrays, plain_model, p
 from office_samples import pdf
 from page_sessions import PageSession
 
-from app.analysis import inference
-from app.analysis.shares import complete_shares
-from app.live.ticks import Tick
-from app.pages.documents import COMPILING, LOADING, DocumentsPage
-from app.pages.session import from_query, to_query
-from app.views.explore.detail import cut_excerpt
-from app.views.text import escape
-from store import annotations, corpora, runs, snapshots
-from store.database import Database, open_database
+from topiary.app.analysis import inference
+from topiary.app.analysis.shares import complete_shares
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.documents import COMPILING, LOADING, DocumentsPage
+from topiary.app.pages.session import from_query, to_query
+from topiary.app.views.explore.detail import cut_excerpt
+from topiary.app.views.text import escape
+from topiary.store import annotations, corpora, runs, snapshots
+from topiary.store.database import Database, open_database
 
 __all__ = ["plain_model"]
 
@@ -463,7 +463,11 @@ def test_the_page_begins_with_a_table_of_the_corpus_and_the_strongest_topics(rea
 
 
 def test_the_table_is_paged_and_its_page_is_in_the_link(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("app.pages.documents_requests", "app.pages.documents_table", "app.views.documents.document_table"):
+    for module in (
+        "topiary.app.pages.documents_requests",
+        "topiary.app.pages.documents_table",
+        "topiary.app.views.documents.document_table",
+    ):
         monkeypatch.setattr(f"{module}.PAGE_ROWS", 10)
     session = Reading(db).work()
     read: list[list[int]] = []
@@ -555,7 +559,7 @@ def test_the_words_of_the_topic_that_the_table_lists_are_marked(reading: Reading
 
 
 def test_the_text_is_there_before_its_topics(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.pages.documents.place_document", lambda *_: pytest.fail("not yet"))
+    monkeypatch.setattr("topiary.app.pages.documents.place_document", lambda *_: pytest.fail("not yet"))
     session = Reading(db, documents=(2,)).work(2)
     (document,) = corpora.read_documents(db, 1, [2])
     assert escape(document.text) in session.answer

@@ -14,15 +14,15 @@ from pruned_samples import pruned
 from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import narrow
 
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.live.ticks import Tick
-from app.pages.explore import ExplorePage
-from app.pages.explore_requests import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
-from app.pages.session import View, from_query, to_query
-from app.views.explore.word_card import WordPassages
-from app.views.tree.opening import choose_first_roots
-from app.views.tree.picture import TreeChoice, cut_tree
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.explore import ExplorePage
+from topiary.app.pages.explore_requests import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
+from topiary.app.pages.session import View, from_query, to_query
+from topiary.app.views.explore.word_card import WordPassages
+from topiary.app.views.tree.opening import choose_first_roots
+from topiary.app.views.tree.picture import TreeChoice, cut_tree
+from topiary.engine.hierarchy.tree import Node
 
 _WORD = re.compile(r'class="ex-word"[^>]*>([^<]+)</button><i')
 

@@ -4,11 +4,11 @@ import garden
 import pytest
 from page_sessions import PageSession
 
-from app.live.ticks import Tick
-from app.pages.film import Film
-from app.pages.session import from_query, to_query
-from store import runs, snapshots
-from store.database import open_database
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.film import Film
+from topiary.app.pages.session import from_query, to_query
+from topiary.store import runs, snapshots
+from topiary.store.database import open_database
 
 KEPT = (10, 20, 30, 40, 50, 60, 400)
 

@@ -9,14 +9,14 @@ import pytest
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, make_layer, plant_trends
 
-from app.jobs.shares import hash_share_origin
-from app.live.ticks import Tick
-from app.pages.documents_table import DocumentTable
-from app.pages.explore import ExplorePage
-from app.pages.filters import PlacedTopics, SelectionReader, add_condition
-from app.views.filters import draw_selection
-from store import runs, shares, snapshots
-from store.database import open_database
+from topiary.app.jobs.shares import hash_share_origin
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.documents_table import DocumentTable
+from topiary.app.pages.explore import ExplorePage
+from topiary.app.pages.filters import PlacedTopics, SelectionReader, add_condition
+from topiary.app.views.filters import draw_selection
+from topiary.store import runs, shares, snapshots
+from topiary.store.database import open_database
 
 
 @pytest.fixture

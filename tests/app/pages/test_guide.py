@@ -3,9 +3,9 @@
 import re
 from types import SimpleNamespace
 
-from app.pages.guide import GROUPS, build_guide_page, read_sections, render_chapter
-from app.pages.session import View
-from app.views import guide
+from topiary.app.pages.guide import GROUPS, build_guide_page, read_sections, render_chapter
+from topiary.app.pages.session import View
+from topiary.app.views import guide
 
 NAMES = [name for group in GROUPS.values() for name in group]
 

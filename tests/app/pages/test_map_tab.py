@@ -8,14 +8,14 @@ import pytest
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_map, plant_trends
 
-from app.jobs.progress import Notice
-from app.live.ticks import Tick
-from app.pages.map_tab import MapTab
-from app.pages.session import from_query, to_query
-from app.views.document_map import NOT_SELECTED
-from store import corpora
-from store.database import open_database
-from store.errors import Conflict
+from topiary.app.jobs.progress import Notice
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.map_tab import MapTab
+from topiary.app.pages.session import from_query, to_query
+from topiary.app.views.document_map import NOT_SELECTED
+from topiary.store import corpora
+from topiary.store.database import open_database
+from topiary.store.errors import Conflict
 
 N_LEFT = 160  # documents of topic 1, on the left
 

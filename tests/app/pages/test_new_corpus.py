@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 
 import pytest
 
-from app.ingest import options
-from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report.observing import Cut
-from app.ingest.report.recommending import Recommendation, describe_recommendation
-from app.ingest.report.report import Report, Share
-from app.ingest.tables.values import Column
-from app.jobs import progress
-from app.jobs.ingest_process import ImportStatus, InspectionStatus
-from app.jobs.uploads import Uploads
-from app.pages import new_corpus
-from app.pages.new_corpus import NewCorpusForm
-from store import corpora
+from topiary.app.ingest import options
+from topiary.app.ingest.options import ImportOptions, OptionError
+from topiary.app.ingest.report.observing import Cut
+from topiary.app.ingest.report.recommending import Recommendation, describe_recommendation
+from topiary.app.ingest.report.report import Report, Share
+from topiary.app.ingest.tables.values import Column
+from topiary.app.jobs import progress
+from topiary.app.jobs.ingest_process import ImportStatus, InspectionStatus
+from topiary.app.jobs.uploads import Uploads
+from topiary.app.pages import new_corpus
+from topiary.app.pages.new_corpus import NewCorpusForm
+from topiary.store import corpora
 
 REPORT = Report(
     path="notes.csv", format="csv", why="table of texts", understood={"separator": "semicolon"},

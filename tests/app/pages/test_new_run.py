@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from class_samples import plant
 
-from app.jobs.cluster import place
-from app.jobs.run_rules import NewRunError, RunRequest, list_objections
-from app.pages.new_run import NewRunForm
-from app.views.run_facts import name_model
-from store import corpora, runs
-from store.database import open_database
+from topiary.app.jobs.cluster import place
+from topiary.app.jobs.run_rules import NewRunError, RunRequest, list_objections
+from topiary.app.pages.new_run import NewRunForm
+from topiary.app.views.run_facts import name_model
+from topiary.store import corpora, runs
+from topiary.store.database import open_database
 
 
 class Page:

@@ -8,13 +8,13 @@ import garden
 import pytest
 from page_sessions import PageSession
 
-from app.live.actions import Actions
-from app.pages.compare import ComparePage
-from app.pages.documents import DocumentsPage
-from app.pages.explore import ExplorePage
-from store import notes, runs, snapshots
-from store.database import Database, open_database
-from store.notes import TAG, NewNote
+from topiary.app.live.actions import Actions
+from topiary.app.pages.compare import ComparePage
+from topiary.app.pages.documents import DocumentsPage
+from topiary.app.pages.explore import ExplorePage
+from topiary.store import notes, runs, snapshots
+from topiary.store.database import Database, open_database
+from topiary.store.notes import TAG, NewNote
 
 
 class Session(PageSession):

@@ -8,19 +8,19 @@ import pytest
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_refinement, plant_trends
 
-from app.analysis.refinements import DocumentCount, count_documents, list_refinements, read_origin
-from app.analysis.shares import find_shares, read_use
-from app.jobs import launcher
-from app.live.actions import Actions
-from app.live.ticks import Tick
-from app.pages.documents_table import DocumentTable
-from app.pages.explore import ExplorePage
-from app.pages.session import to_query
-from app.pages.trends import TrendsPage
-from app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look
-from engine.hierarchy.tree import Node
-from store import corpora, runs, snapshots
-from store.database import open_database
+from topiary.app.analysis.refinements import DocumentCount, count_documents, list_refinements, read_origin
+from topiary.app.analysis.shares import find_shares, read_use
+from topiary.app.jobs import launcher
+from topiary.app.live.actions import Actions
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.documents_table import DocumentTable
+from topiary.app.pages.explore import ExplorePage
+from topiary.app.pages.session import to_query
+from topiary.app.pages.trends import TrendsPage
+from topiary.app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look
+from topiary.engine.hierarchy.tree import Node
+from topiary.store import corpora, runs, snapshots
+from topiary.store.database import open_database
 
 
 class Session(PageSession):

@@ -10,15 +10,22 @@ import pytest
 from class_samples import plant
 from page_sessions import PageSession
 
-from app.jobs import process, progress
-from app.live.ticks import Tick
-from app.pages.runs import RunsPage, build_no_run_page, make_fork_tab, make_table_tab, read_fork_tab, read_table_tab
-from app.views.runs.notices import explain_missing_run
-from app.views.runs.run_list import NO_FORK, draw_sparkline
-from app.views.top_bar import VisitorPlace, draw_top_bar
-from store import runs
-from store.database import Database, open_database
-from store.points import Point
+from topiary.app.jobs import process, progress
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.runs import (
+    RunsPage,
+    build_no_run_page,
+    make_fork_tab,
+    make_table_tab,
+    read_fork_tab,
+    read_table_tab,
+)
+from topiary.app.views.runs.notices import explain_missing_run
+from topiary.app.views.runs.run_list import NO_FORK, draw_sparkline
+from topiary.app.views.top_bar import VisitorPlace, draw_top_bar
+from topiary.store import runs
+from topiary.store.database import Database, open_database
+from topiary.store.points import Point
 
 
 @pytest.fixture
@@ -113,7 +120,7 @@ def numbers(session: Session) -> list[int]:
 def test_of_many_runs_the_newest_those_at_work_and_the_chosen_one_are_shown_and_more_on_demand(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.pages.runs.AT_ONCE", 5)
+    monkeypatch.setattr("topiary.app.pages.runs.AT_ONCE", 5)
     plant(db)
     planted(db, 29)
     session = Session(db)
@@ -195,7 +202,7 @@ def test_a_few_runs_need_no_field_to_be_found(db: Database) -> None:
 def test_the_small_curve_of_an_old_run_is_read_when_it_is_looked_at(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.live.feed.FIRST_SPARKS", 1)
+    monkeypatch.setattr("topiary.app.live.feed.FIRST_SPARKS", 1)
     plant(db)
     planted(db, 4, points=4)
     feed = PageSession(db, "watch").feed

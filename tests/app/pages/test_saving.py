@@ -5,19 +5,19 @@ import re
 import garden
 import pandas as pd
 import pytest
-import topiary
 from page_sessions import PageSession
 from trend_samples import plant_trends
 
-from app.cli.main import main
-from app.jobs.downloads import MOST_WAITING, Downloads
-from app.live.actions import Actions
-from app.pages.documents_table import DocumentTable
-from app.pages.explore import ExplorePage
-from app.pages.trends import TrendsPage
-from store import notes
-from store.database import open_database
-from store.notes import TAG, NewNote
+import topiary
+from topiary.app.cli.main import main
+from topiary.app.jobs.downloads import MOST_WAITING, Downloads
+from topiary.app.live.actions import Actions
+from topiary.app.pages.documents_table import DocumentTable
+from topiary.app.pages.explore import ExplorePage
+from topiary.app.pages.trends import TrendsPage
+from topiary.store import notes
+from topiary.store.database import open_database
+from topiary.store.notes import TAG, NewNote
 
 
 class Session(PageSession):

@@ -4,11 +4,11 @@ import pytest
 from page_sessions import PageSession
 from seed_samples import add_group, add_seed, plant_arrays
 
-from app.live.ticks import Tick
-from app.pages import seeds
-from app.pages.explore import ExplorePage
-from app.pages.seeds import SeedsPage
-from store import snapshots
+from topiary.app.live.ticks import Tick
+from topiary.app.pages import seeds
+from topiary.app.pages.explore import ExplorePage
+from topiary.app.pages.seeds import SeedsPage
+from topiary.store import snapshots
 
 
 class Session(PageSession):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.pages.session import CHOICES, DEFAULTS, FIELDS, View, from_query, to_query
+from topiary.app.pages.session import CHOICES, DEFAULTS, FIELDS, View, from_query, to_query
 
 WHOLE = st.integers(0, 999_999_999)
 IDENTITIES = st.lists(st.builds("L{}:{}".format, st.integers(1, 99), st.integers(1, 9999)), unique=True, max_size=6)

@@ -3,8 +3,8 @@
 import garden
 from page_sessions import PageSession
 
-from app.pages.topic_documents import TopicDocuments
-from engine.hierarchy.tree import Node
+from topiary.app.pages.topic_documents import TopicDocuments
+from topiary.engine.hierarchy.tree import Node
 
 
 def test_the_passages_that_say_most_of_a_topic_come_first(db):

@@ -7,14 +7,14 @@ import pytest
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_trends
 
-from app.live.ticks import Tick
-from app.pages import trends
-from app.pages.session import from_query, to_query
-from app.pages.trends import TrendsPage
-from app.views.trends.trends_page import NO_DATES
-from store import columns, snapshots
-from store.column_rows import DATE, CorpusColumn
-from store.database import open_database
+from topiary.app.live.ticks import Tick
+from topiary.app.pages import trends
+from topiary.app.pages.session import from_query, to_query
+from topiary.app.pages.trends import TrendsPage
+from topiary.app.views.trends.trends_page import NO_DATES
+from topiary.store import columns, snapshots
+from topiary.store.column_rows import DATE, CorpusColumn
+from topiary.store.database import open_database
 
 
 class Session(PageSession):

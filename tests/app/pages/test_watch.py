@@ -7,14 +7,14 @@ import pytest
 from page_sessions import PageSession
 from process_samples import order, small_corpus
 
-from app.jobs import process
-from app.jobs.cluster.workers import ClusterFacts, WorkerFacts
-from app.live.ticks import Tick
-from app.pages.session import View
-from app.pages.watch import FailedRun, TopicPreview, WatchPage
-from store import runs
-from store.database import open_database
-from store.points import Point
+from topiary.app.jobs import process
+from topiary.app.jobs.cluster.workers import ClusterFacts, WorkerFacts
+from topiary.app.live.ticks import Tick
+from topiary.app.pages.session import View
+from topiary.app.pages.watch import FailedRun, TopicPreview, WatchPage
+from topiary.store import runs
+from topiary.store.database import open_database
+from topiary.store.points import Point
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_trends
 
-from app.pages.session import from_query, to_query
-from app.pages.words import WordPage
-from store.database import open_database
+from topiary.app.pages.session import from_query, to_query
+from topiary.app.pages.words import WordPage
+from topiary.store.database import open_database
 
 
 class Session(PageSession):

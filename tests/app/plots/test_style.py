@@ -14,19 +14,19 @@ from matplotlib import pyplot
 from store_samples import append_points
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.hierarchy import format_identity
-from app.cli import main
-from app.library import plots
-from app.live.history import PointColumns
-from app.plots import curves, images, topics, tree
-from app.plots.request import KINDS as FIGURES
-from app.plots.request import FigureError, FigureRequest, find_kind, read_width
-from app.plots.sheet import cut, measure_width, wrap
-from app.plots.style import save
-from engine.hierarchy.tree import Edge, Node
-from store import runs
-from store.database import open_database
-from store.points import Point
+from topiary import plots
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.cli import main
+from topiary.app.live.history import PointColumns
+from topiary.app.plots import curves, images, topics, tree
+from topiary.app.plots.request import KINDS as FIGURES
+from topiary.app.plots.request import FigureError, FigureRequest, find_kind, read_width
+from topiary.app.plots.sheet import cut, measure_width, wrap
+from topiary.app.plots.style import save
+from topiary.engine.hierarchy.tree import Edge, Node
+from topiary.store import runs
+from topiary.store.database import open_database
+from topiary.store.points import Point
 
 __all__ = ["plain_model"]
 KINDS = ("comparison", "confusion", "groups", "images", "perplexity", "steps", "time", "topics", "tree")
@@ -89,7 +89,7 @@ def test_every_kind_names_its_functions_and_the_choices_it_uses():
         kind = find_kind(name)
         assert set(kind.options) <= set(FigureRequest._fields)
         assert 1 <= kind.runs[0] <= kind.runs[1]
-        module = importlib.import_module(f"app.plots.{kind.module}")
+        module = importlib.import_module(f"topiary.app.plots.{kind.module}")
         assert callable(getattr(module, f"draw_{name}"))
         assert callable(getattr(module, f"plot_{name}"))
 
@@ -327,14 +327,18 @@ def test_the_library_draws_what_the_command_draws_for_both_backends(store, tmp_p
 
 
 @pytest.mark.parametrize(
-    "code", ["app.cli.main.main(['runs', '--store', store])", "import app.server.serve, app.server.visit"]
+    "code",
+    [
+        "topiary.app.cli.main.main(['runs', '--store', store])",
+        "import topiary.app.server.serve, topiary.app.server.visit",
+    ],
 )
 def test_neither_commands_nor_the_server_load_what_draws(store, code):
     asked = f"""
 import sys
-import app.cli.main
+import topiary.app.cli.main
 store = {store!r}
-app.cli.main.build_parser().format_help()
+topiary.app.cli.main.build_parser().format_help()
 {code}
 assert not [name for name in ("holoviews", "matplotlib") if name in sys.modules], "loaded"
 """

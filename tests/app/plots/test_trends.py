@@ -11,16 +11,16 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from trend_samples import plant_trends
 
-from app.cli import main
-from app.export.run_tables import build_table, read_request
-from app.library import plots
-from app.plots.request import FigureError
-from app.plots.style import COLOURS, save
-from app.plots.trends import TopicByGroup, draw_groups, draw_time, spread_apart
-from app.views.trends.group_chart import GroupBar
-from app.views.trends.time_chart import TimeAxis, TimeLine
-from store import runs
-from store.database import open_database
+from topiary import plots
+from topiary.app.cli import main
+from topiary.app.export.run_tables import build_table, read_request
+from topiary.app.plots.request import FigureError
+from topiary.app.plots.style import COLOURS, save
+from topiary.app.plots.trends import TopicByGroup, draw_groups, draw_time, spread_apart
+from topiary.app.views.trends.group_chart import GroupBar
+from topiary.app.views.trends.time_chart import TimeAxis, TimeLine
+from topiary.store import runs
+from topiary.store.database import open_database
 
 YEARS = np.array([f"{year}-01-01" for year in range(1990, 2021)], "datetime64[ms]").astype(np.int64)
 

@@ -4,13 +4,13 @@ import garden
 import pytest
 from raw_sessions import ANALYSTS, VIEWERS, running
 
-from app.live.actions import Actions
-from app.live.feed import Feed
-from app.server import serve
-from app.server.access import Authentication, Passwords
-from app.server.hosts import Hosts
-from app.server.visit import Site
-from store import corpora
+from topiary.app.live.actions import Actions
+from topiary.app.live.feed import Feed
+from topiary.app.server import serve
+from topiary.app.server.access import Authentication, Passwords
+from topiary.app.server.hosts import Hosts
+from topiary.app.server.visit import Site
+from topiary.store import corpora
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from app.cli import main
-from app.server import access
-from app.server.access import (
+from topiary.app.cli import main
+from topiary.app.server import access
+from topiary.app.server.access import (
     FREE_ATTEMPTS,
     LONGEST_WAIT,
     MOST_FAILURES_A_MINUTE,
@@ -18,7 +18,7 @@ from app.server.access import (
     check_open_address,
     read_passwords,
 )
-from app.server.ports import ServeError
+from topiary.app.server.ports import ServeError
 
 A, V = "analysts-secret", "viewers-secret"
 BOTH = Passwords(A, V)

@@ -3,11 +3,11 @@
 import feed_samples
 import pytest
 
-from app.live.feed import find_usual_run
-from app.pages.session import ANOTHER_RUN
-from app.server import fallback
-from app.views.top_bar import NAMES
-from store import runs, snapshots
+from topiary.app.live.feed import find_usual_run
+from topiary.app.pages.session import ANOTHER_RUN
+from topiary.app.server import fallback
+from topiary.app.views.top_bar import NAMES
+from topiary.store import runs, snapshots
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from tornado.httputil import HTTPServerRequest, RequestStartLine
 from tornado.testing import AsyncHTTPTestCase
 from tornado.web import Application, HTTPError
 
-from app.server.guarded_files import COMPONENTS, ComponentFiles, MalformedPath, UnreadableQuery, read_prefix
-from app.server.ports import ServeError
+from topiary.app.server.guarded_files import COMPONENTS, ComponentFiles, MalformedPath, UnreadableQuery, read_prefix
+from topiary.app.server.ports import ServeError
 
 
 def malformed(path):

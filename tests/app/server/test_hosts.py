@@ -7,8 +7,8 @@ import pytest
 from raw_sessions import ANALYSTS
 from tornado.httputil import HTTPHeaders
 
-from app.server.hosts import ForeignRequest, Hosts
-from app.server.ports import ServeError
+from topiary.app.server.hosts import ForeignRequest, Hosts
+from topiary.app.server.ports import ServeError
 
 
 def foreign(hosts, **headers):

@@ -3,8 +3,8 @@
 import pytest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
-from app.server.access import Authentication, Passwords
-from app.server.login import WithoutLogin, _format_span, _make_target
+from topiary.app.server.access import Authentication, Passwords
+from topiary.app.server.login import WithoutLogin, _format_span, _make_target
 
 
 @pytest.mark.parametrize(

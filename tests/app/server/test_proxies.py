@@ -3,8 +3,8 @@
 import pytest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
-from app.server.ports import ServeError
-from app.server.proxies import Proxies, read_address
+from topiary.app.server.ports import ServeError
+from topiary.app.server.proxies import Proxies, read_address
 
 
 def asked(peer, proxies, **said):

@@ -3,7 +3,7 @@
 import io
 import logging
 
-from app.server.quiet_log import LONGEST, MOST, SPAN, RateFilter, ShortFormatter, limit_log
+from topiary.app.server.quiet_log import LONGEST, MOST, SPAN, RateFilter, ShortFormatter, limit_log
 
 
 def written(seldom, line, text="odd"):

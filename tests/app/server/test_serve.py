@@ -8,13 +8,13 @@ import pytest
 from raw_sessions import ANALYSTS, running
 from tornado.websocket import WebSocketClosedError
 
-from app.cli import main
-from app.pages.components import Board
-from app.pages.guide import list_chapters, render_chapter
-from app.server import ports, serve
-from app.server.access import Passwords
-from app.server.hosts import Hosts
-from app.views import theme
+from topiary.app.cli import main
+from topiary.app.pages.components import Board
+from topiary.app.pages.guide import list_chapters, render_chapter
+from topiary.app.server import ports, serve
+from topiary.app.server.access import Passwords
+from topiary.app.server.hosts import Hosts
+from topiary.app.views import theme
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_the_skeleton_stands_before_the_scripts():
 
 
 def test_the_page_names_no_other_machine():
-    from app.machine import find_asset
+    from topiary.app.machine import find_asset
 
     for folder, ending in (("css", "css"), ("js", "js"), ("icons", "svg")):
         for path in find_asset(folder).glob(f"*.{ending}"):
@@ -107,7 +107,7 @@ def test_the_demo_takes_the_next_port_where_another_process_took_the_first_meanw
         holder.listen()
         return SimpleNamespace(poll=lambda: 0)
 
-    monkeypatch.setattr("app.jobs.demo.begin_demo", begin)
+    monkeypatch.setattr("topiary.app.jobs.demo.begin_demo", begin)
     monkeypatch.setattr(serve, "serve", lambda url, port, **_: served.append(ports.choose_port("127.0.0.1", port)))
     with holder:
         assert main.main(["demo", "--no-browser", "--store", str(tmp_path / "store.db")]) == 0

@@ -30,21 +30,21 @@ from tornado import locks
 from tornado.httpclient import HTTPClientError
 from tornado.websocket import WebSocketClosedError
 
-from app.live.actions import Actions
-from app.live.feed import Feed
-from app.pages.new_corpus import NewCorpusForm
-from app.server import access, serve, sessions
-from app.server.hosts import Hosts
-from app.server.sessions import (
+from topiary.app.live.actions import Actions
+from topiary.app.live.feed import Feed
+from topiary.app.pages.new_corpus import NewCorpusForm
+from topiary.app.server import access, serve, sessions
+from topiary.app.server.hosts import Hosts
+from topiary.app.server.sessions import (
     SessionSocket,
     close_connections,
     forget_document,
     repair_current_document,
     repair_message_order,
 )
-from app.server.visit import SessionShell, Site
-from engine import models
-from store.errors import StoreError
+from topiary.app.server.visit import SessionShell, Site
+from topiary.engine import models
+from topiary.store.errors import StoreError
 
 CHOSEN = (
     ("/?bokeh-session-id=X", {}),

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.pages.session import View
-from app.server.visit import PAUSE, SessionShell
+from topiary.app.pages.session import View
+from topiary.app.server.visit import PAUSE, SessionShell
 
 
 class Visit:

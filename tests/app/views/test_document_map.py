@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from app.views.document_map import NO_CODE, list_captions, pack_map
-from engine.document_map.areas import Island
-from engine.document_map.layout import DocumentMap
+from topiary.app.views.document_map import NO_CODE, list_captions, pack_map
+from topiary.engine.document_map.areas import Island
+from topiary.engine.document_map.layout import DocumentMap
 
 
 def draw(n=500) -> DocumentMap:

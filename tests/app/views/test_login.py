@@ -1,6 +1,6 @@
 """The page that asks for a password."""
 
-from app.views.login import draw_ended, draw_login
+from topiary.app.views.login import draw_ended, draw_login
 
 
 def test_words_are_escaped_and_the_field_has_a_label():

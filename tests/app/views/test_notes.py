@@ -12,14 +12,14 @@ import networkx as nx
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.notes import Note
-from app.export import topics, trees
-from app.export.graph import build_graph
-from app.views.explore.detail import draw_topic
-from app.views.notes import NoteForm, draw_notes, sign_note
-from app.views.tree.picture import TreeChoice
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.notes import Note
+from topiary.app.export import topics, trees
+from topiary.app.export.graph import build_graph
+from topiary.app.views.explore.detail import draw_topic
+from topiary.app.views.notes import NoteForm, draw_notes, sign_note
+from topiary.app.views.tree.picture import TreeChoice
+from topiary.engine.hierarchy.tree import Node
 
 BAD = '<script>alert("1")</script>\x07'
 TIME = datetime(2026, 11, 27, 12, 0, tzinfo=UTC)

@@ -13,29 +13,29 @@ from numbers_traced import untraced
 from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, changed, frame_of, opinionated, permuted
 
-from app.analysis.comparison import Comparison, compare, find_edge_changes, measure_agreement
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.export import comparison as files
-from app.export import topics, trees
-from app.facts.comparisons import write_summary
-from app.views.compare import pair as compare_pair
-from app.views.compare import summary
-from app.views.compare import table as compare_table
-from app.views.compare.labels import LabelAccuracy, draw_labels
-from app.views.compare.strip import draw_strip
-from app.views.compare.summary import summarise_changes
-from app.views.documents.placed_document import PlacedDocument, TextReading, draw_placed_document
-from app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
-from app.views.explore.controls import ControlState, draw_controls
-from app.views.explore.detail import TopicDocument as DocumentReading
-from app.views.explore.detail import draw_topic
-from app.views.palette import declare_hue
-from app.views.runs.kpis import draw_preview
-from app.views.text import describe_origin, write_title
-from app.views.tree.boxes import make_boxes
-from app.views.tree.picture import TreeChoice, draw_tree
-from engine.hierarchy import paths
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.comparison import Comparison, compare, find_edge_changes, measure_agreement
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.export import comparison as files
+from topiary.app.export import topics, trees
+from topiary.app.facts.comparisons import write_summary
+from topiary.app.views.compare import pair as compare_pair
+from topiary.app.views.compare import summary
+from topiary.app.views.compare import table as compare_table
+from topiary.app.views.compare.labels import LabelAccuracy, draw_labels
+from topiary.app.views.compare.strip import draw_strip
+from topiary.app.views.compare.summary import summarise_changes
+from topiary.app.views.documents.placed_document import PlacedDocument, TextReading, draw_placed_document
+from topiary.app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
+from topiary.app.views.explore.controls import ControlState, draw_controls
+from topiary.app.views.explore.detail import TopicDocument as DocumentReading
+from topiary.app.views.explore.detail import draw_topic
+from topiary.app.views.palette import declare_hue
+from topiary.app.views.runs.kpis import draw_preview
+from topiary.app.views.text import describe_origin, write_title
+from topiary.app.views.tree.boxes import make_boxes
+from topiary.app.views.tree.picture import TreeChoice, draw_tree
+from topiary.engine.hierarchy import paths
+from topiary.engine.hierarchy.tree import Node
 
 NAMED = Node(2, 3)
 WORDS = tuple(f"word{number}" for number in range(60))

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import feed_samples
 import pytest
 
-from app.jobs.gallery_progress import GalleryProgress
-from app.pages.session import CHOICES, View, from_query, to_query
-from app.server import fallback
-from app.server.visit import BUILDERS, SessionShell
-from app.views import markup, top_bar
+from topiary.app.jobs.gallery_progress import GalleryProgress
+from topiary.app.pages.session import CHOICES, View, from_query, to_query
+from topiary.app.server import fallback
+from topiary.app.server.visit import BUILDERS, SessionShell
+from topiary.app.views import markup, top_bar
 
 EVERY = pytest.mark.parametrize("page", top_bar.PAGES, ids=lambda page: page.name)
 
@@ -26,7 +26,7 @@ def test_names_titles_marks_and_sentences_are_all_different():
 @EVERY
 def test_a_page_has_a_builder_and_an_icon(page):
     assert BUILDERS[page.name] is page.builder()
-    assert page.builder().__module__.startswith("app.pages.")
+    assert page.builder().__module__.startswith("topiary.app.pages.")
     assert "<path" in markup.draw_icon(page.mark)
 
 

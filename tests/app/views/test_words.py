@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from topic_hierarchies import NASTY, make_hierarchy
 
-from app.analysis.concordance import MarkedText, WordContextLine
-from app.analysis.trends import DocumentGroups
-from app.analysis.word_trends import WordGroups, WordPeriods
-from app.views.text import escape
-from app.views.words import WordChoices, WordPageContents, draw_word_page
-from engine.hierarchy.tree import Node
-from engine.lens.periods import Periods
+from topiary.app.analysis.concordance import MarkedText, WordContextLine
+from topiary.app.analysis.trends import DocumentGroups
+from topiary.app.analysis.word_trends import WordGroups, WordPeriods
+from topiary.app.views.text import escape
+from topiary.app.views.words import WordChoices, WordPageContents, draw_word_page
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.lens.periods import Periods
 
 BAD = "<script>alert(1)</script>"
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from plain_datm import case, learn
 
-from engine import models
-from engine.autoencoder import classifier, hybrid, hybrid_step
-from engine.autoencoder.classifier import START_SPREAD, Classifier, softmax
-from engine.contract import Batch, Facts, Sweeps, flatten
+from topiary.engine import models
+from topiary.engine.autoencoder import classifier, hybrid, hybrid_step
+from topiary.engine.autoencoder.classifier import START_SPREAD, Classifier, softmax
+from topiary.engine.contract import Batch, Facts, Sweeps, flatten
 
 WIDTHS, CLASSES, N = (5, 3), 4, 7
 WIDE = (9, 8)  # layers that have units to spare

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from plain_datm import PER_LAYER, V, case, counts, dense, learn, rows, softplus, step
 
-from engine import streams
-from engine.autoencoder import adam, amortised, encoder, hybrid, hybrid_step
-from engine.contract import Facts, Sweeps
-from engine.gibbs.local import Sampler
-from engine.kernels import datm
-from engine.settings import SettingError
-from engine.shared_settings import EncoderShape
-from engine.streams import Address
+from topiary.engine import streams
+from topiary.engine.autoencoder import adam, amortised, encoder, hybrid, hybrid_step
+from topiary.engine.contract import Facts, Sweeps
+from topiary.engine.gibbs.local import Sampler
+from topiary.engine.kernels import datm
+from topiary.engine.settings import SettingError
+from topiary.engine.shared_settings import EncoderShape
+from topiary.engine.streams import Address
 
 # ------------------------------------------------------------------ softplus
 

@@ -8,14 +8,14 @@ from plain_datm import case, dense, learn, rows, softplus, step
 from scipy import special, stats
 from tiny_sdatm import CLASSES, TINY, N, built, labelled, same, snapshot, trained
 
-from engine import models, schedule
-from engine.autoencoder import amortised, encoder, hybrid, hybrid_step
-from engine.autoencoder.classifier import FASTER
-from engine.autoencoder.encoder import PER_LAYER
-from engine.contract import Batch, Facts, Sweeps, flatten, unflatten
-from engine.corpus import thin_tokens
-from engine.gibbs.local import LayerCounts
-from engine.kernels import datm
+from topiary.engine import models, schedule
+from topiary.engine.autoencoder import amortised, encoder, hybrid, hybrid_step
+from topiary.engine.autoencoder.classifier import FASTER
+from topiary.engine.autoencoder.encoder import PER_LAYER
+from topiary.engine.contract import Batch, Facts, Sweeps, flatten, unflatten
+from topiary.engine.corpus import thin_tokens
+from topiary.engine.gibbs.local import LayerCounts
+from topiary.engine.kernels import datm
 
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many steps, too slow with the compiler off")
 

@@ -8,12 +8,12 @@ from plain_datm import PER_LAYER, V, case, dense, learn, objective, rows, step
 from plain_datm import counts as draw_table
 from scipy import integrate, special, stats
 
-from engine import streams
-from engine.autoencoder import amortised, encoder, hybrid_step, rsvi, weibull
-from engine.autoencoder.adam import RowGradient
-from engine.autoencoder.classifier import Classifier
-from engine.shared_settings import EncoderShape
-from engine.streams import Address
+from topiary.engine import streams
+from topiary.engine.autoencoder import amortised, encoder, hybrid_step, rsvi, weibull
+from topiary.engine.autoencoder.adam import RowGradient
+from topiary.engine.autoencoder.classifier import Classifier
+from topiary.engine.shared_settings import EncoderShape
+from topiary.engine.streams import Address
 
 VARIANTS = list(
     itertools.product(("whai", "iwhai", "wai", "ghai"), ("mean", "scale"), ("matched", "paper"), ((5,), (5, 4, 3)))

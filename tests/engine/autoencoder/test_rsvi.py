@@ -7,7 +7,7 @@ from drawing import RARE
 from plain_datm import raised_gamma
 from scipy import special, stats
 
-from engine.autoencoder import rsvi
+from topiary.engine.autoencoder import rsvi
 
 N = 400_000
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many draws, too slow with the compiler off")

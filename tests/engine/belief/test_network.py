@@ -7,12 +7,12 @@ import pytest
 from drawing import RARE, ks, many, mean_is
 from scipy import stats
 
-from engine.belief import documents, network
-from engine.belief.documents import NetDocs, NetGlobals, NetOutcome, NetPlan, Tallies
-from engine.belief.network import draw_polya_gamma
-from engine.jit import compiled
-from engine.kernels import dpfa
-from engine.streams import Address, start_stream
+from topiary.engine.belief import documents, network
+from topiary.engine.belief.documents import NetDocs, NetGlobals, NetOutcome, NetPlan, Tallies
+from topiary.engine.belief.network import draw_polya_gamma
+from topiary.engine.jit import compiled
+from topiary.engine.kernels import dpfa
+from topiary.engine.streams import Address, start_stream
 
 WIDTHS = (3, 2, 2)
 

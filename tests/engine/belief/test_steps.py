@@ -8,10 +8,10 @@ import pytest
 from drawing import RARE, ks, mean_is
 from scipy import special, stats
 
-from engine.belief import steps
-from engine.models.dpfa import Config
-from engine.pool import Pool
-from engine.topic_moves.rows import LayerAddress
+from topiary.engine.belief import steps
+from topiary.engine.models.dpfa import Config
+from topiary.engine.pool import Pool
+from topiary.engine.topic_moves.rows import LayerAddress
 
 LOWER = np.tril_indices(3)
 

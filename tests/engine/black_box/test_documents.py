@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from engine import streams
-from engine.black_box import documents, inference, weights
-from engine.black_box.documents import Loadings, Params
-from engine.black_box.families import (
+from topiary.engine import streams
+from topiary.engine.black_box import documents, inference, weights
+from topiary.engine.black_box.documents import Loadings, Params
+from topiary.engine.black_box.families import (
     BERNOULLI,
     GAMMA,
     IDENTITY,
@@ -22,11 +22,11 @@ from engine.black_box.families import (
     SOFTPLUS,
     SOFTPLUS_LINK,
 )
-from engine.black_box.inference import InferencePlan
-from engine.black_box.weights import Prior
-from engine.contract import Batch
-from engine.pool import Pool, add_statistics
-from engine.schedule import Schedule
+from topiary.engine.black_box.inference import InferencePlan
+from topiary.engine.black_box.weights import Prior
+from topiary.engine.contract import Batch
+from topiary.engine.pool import Pool, add_statistics
+from topiary.engine.schedule import Schedule
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from engine import streams
-from engine.black_box import families, weights
-from engine.black_box.families import GAMMA, LOGARITHM, NORMAL, SOFTPLUS, StepSize, scale_step
-from engine.jit import compiled
-from engine.pool import Pool
+from topiary.engine import streams
+from topiary.engine.black_box import families, weights
+from topiary.engine.black_box.families import GAMMA, LOGARITHM, NORMAL, SOFTPLUS, StepSize, scale_step
+from topiary.engine.jit import compiled
+from topiary.engine.pool import Pool
 
 FEW = numba.config.DISABLE_JIT
 N = 2_000 if FEW else 40_000

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.document_map.areas import Island, find_inside, find_islands
-from engine.document_map.features import NONE
-from engine.document_map.layout import DocumentMap
+from topiary.engine.document_map.areas import Island, find_inside, find_islands
+from topiary.engine.document_map.features import NONE
+from topiary.engine.document_map.layout import DocumentMap
 
 RNG = np.random.default_rng(3)
 

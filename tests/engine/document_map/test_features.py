@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from map_samples import compress, densify, draw_shares
 
-from engine.document_map.features import NONE, SCALE, count_cooccurrence, find_strongest, make_features
-from engine.pool import Pool
+from topiary.engine.document_map.features import NONE, SCALE, count_cooccurrence, find_strongest, make_features
+from topiary.engine.pool import Pool
 
 
 def test_features_are_rounded_roots_of_shares_that_sum_to_one():

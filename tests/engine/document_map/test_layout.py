@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from map_samples import compress, densify, draw_groups
 
-from engine.document_map import layout
-from engine.document_map.features import NONE, MapFeatures
-from engine.document_map.layout import DocumentMap, continue_map, draft_map, extend_map, finish_map
-from engine.pool import Pool
+from topiary.engine.document_map import layout
+from topiary.engine.document_map.features import NONE, MapFeatures
+from topiary.engine.document_map.layout import DocumentMap, continue_map, draft_map, extend_map, finish_map
+from topiary.engine.pool import Pool
 
 N = 400
 SHARES, GROUPS = draw_groups(N)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from map_samples import compress, densify, draw_groups, draw_shares
 
-from engine.document_map import neighbours
-from engine.document_map.features import NONE, find_strongest
-from engine.document_map.neighbours import NEIGHBOURS, find_neighbours, link_neighbours, list_buckets
-from engine.pool import Pool
+from topiary.engine.document_map import neighbours
+from topiary.engine.document_map.features import NONE, find_strongest
+from topiary.engine.document_map.neighbours import NEIGHBOURS, find_neighbours, link_neighbours, list_buckets
+from topiary.engine.pool import Pool
 
 
 def find(features, seed=1, n_threads=1, wanted=None):

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from map_samples import compress, densify, draw_groups
 
-from engine.document_map.features import make_features
-from engine.document_map.start import (
+from topiary.engine.document_map.features import make_features
+from topiary.engine.document_map.start import (
     SPREAD,
     measure_topic_distances,
     place_at_barycentres,
     place_topics_of_documents,
     scale_distances,
 )
-from engine.pool import Pool
+from topiary.engine.pool import Pool
 
 
 def measure_distances(points):

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from map_samples import compress, draw_groups
 
-from engine.document_map.features import NEGATIVES, find_strongest
-from engine.document_map.neighbours import find_neighbours, link_neighbours
-from engine.document_map.sweeps import MovementPlan, sweep_documents
-from engine.pool import Pool
-from engine.streams import start_stream
+from topiary.engine.document_map.features import NEGATIVES, find_strongest
+from topiary.engine.document_map.neighbours import find_neighbours, link_neighbours
+from topiary.engine.document_map.sweeps import MovementPlan, sweep_documents
+from topiary.engine.pool import Pool
+from topiary.engine.streams import start_stream
 
 PLAN = MovementPlan(4, 1.0)
 

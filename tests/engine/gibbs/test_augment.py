@@ -9,8 +9,8 @@ import pytest
 from drawing import MANY, RARE, chi_square, ks, log_gamma_cdf, many, mean_is
 from scipy import special, stats
 
-from engine.gibbs import augment
-from engine.streams import start_stream
+from topiary.engine.gibbs import augment
+from topiary.engine.streams import start_stream
 
 SMALL_SHAPES = (1e-4, 1e-3, 0.01, 0.05, 0.0999)
 SHAPES = (0.1, 0.3, 0.7, 0.999, 1.0, 1.5, 5.0, 100.0, 1e6)

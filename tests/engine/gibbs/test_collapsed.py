@@ -10,12 +10,12 @@ from drawing import RARE, chi_square, mean_is
 from plain_datm import rows
 from scipy import special, stats
 
-from engine.gibbs import collapsed
-from engine.gibbs.local import FINEST, LINKS, Sampler, find_token_starts
-from engine.gibbs.tokens import MANY_SLOTS
-from engine.gibbs.upper import Hyper
-from engine.pool import Pool
-from engine.streams import LOCAL, REDRAW, Address
+from topiary.engine.gibbs import collapsed
+from topiary.engine.gibbs.local import FINEST, LINKS, Sampler, find_token_starts
+from topiary.engine.gibbs.tokens import MANY_SLOTS
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.pool import Pool
+from topiary.engine.streams import LOCAL, REDRAW, Address
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many draws, too slow with the compiler off")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.gibbs import augment, gammas
-from engine.jit import compiled
-from engine.streams import Stream, start_stream
+from topiary.engine.gibbs import augment, gammas
+from topiary.engine.jit import compiled
+from topiary.engine.streams import Stream, start_stream
 
 RNG = np.random.default_rng(4)
 

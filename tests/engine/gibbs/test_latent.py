@@ -8,7 +8,7 @@ import pytest
 from drawing import MANY, RARE, chi_square, ks, many, mean_is
 from scipy import special, stats
 
-from engine.gibbs import latent
+from topiary.engine.gibbs import latent
 
 
 @pytest.mark.parametrize("k", [0, 1, 5, 255, 256, 257, 10_000, 10**8])

@@ -15,9 +15,9 @@ import tiny_dlda as tiny
 from drawing import RARE
 from scipy import stats
 
-from engine.gibbs import local
-from engine.topic_moves import concentrations, diffusion
-from engine.topic_moves.concentrations import GammaPrior, RPriors
+from topiary.engine.gibbs import local
+from topiary.engine.topic_moves import concentrations, diffusion
+from topiary.engine.topic_moves.concentrations import GammaPrior, RPriors
 
 WORLDS, TURNS = 500, 4
 SAMPLERS = [

@@ -6,10 +6,10 @@ import numba
 import numpy as np
 import pytest
 
-from engine.gibbs import priors, tokens
-from engine.gibbs.registers import make_registers
-from engine.gibbs.tokens import NOWHERE, DocCells, DocView, TokenProgress, fill_slots, make_slots
-from engine.streams import Stream, draw_uniform, start_stream
+from topiary.engine.gibbs import priors, tokens
+from topiary.engine.gibbs.registers import make_registers
+from topiary.engine.gibbs.tokens import NOWHERE, DocCells, DocView, TokenProgress, fill_slots, make_slots
+from topiary.engine.streams import Stream, draw_uniform, start_stream
 
 RNG = np.random.default_rng(12)
 VECTORS = [2, 4, 6]

@@ -4,9 +4,9 @@ import numba
 import numpy as np
 import pytest
 
-from engine.gibbs import dense, priors, simd, tokens
-from engine.gibbs.tokens import NOWHERE, DocView, make_slots
-from engine.streams import Stream, draw_uniform, start_stream
+from topiary.engine.gibbs import dense, priors, simd, tokens
+from topiary.engine.gibbs.tokens import NOWHERE, DocView, make_slots
+from topiary.engine.streams import Stream, draw_uniform, start_stream
 
 RNG = np.random.default_rng(8)
 TABLE = RNG.random((5, 40))

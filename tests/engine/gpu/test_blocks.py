@@ -6,15 +6,15 @@ import numba
 import numpy as np
 import pytest
 
-from engine.contract import Sweeps, flatten, unflatten
-from engine.gibbs.upper import Hyper
-from engine.gpu import memory
-from engine.gpu.blocks import BlockSweeper, cut_rows, make_sweeper
-from engine.gpu.devices import Buffers, DeviceArray, HostMemory, OneLane, SpareMemory
-from engine.gpu.memory import DeviceError
-from engine.kernels import dlda, lda_gibbs
-from engine.models.dlda import Config
 from tests.engine.gpu.test_devices import CONFIG, FACTS, GIVEN, LDA, draw_mini_batch, score, train
+from topiary.engine.contract import Sweeps, flatten, unflatten
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu import memory
+from topiary.engine.gpu.blocks import BlockSweeper, cut_rows, make_sweeper
+from topiary.engine.gpu.devices import Buffers, DeviceArray, HostMemory, OneLane, SpareMemory
+from topiary.engine.gpu.memory import DeviceError
+from topiary.engine.kernels import dlda, lda_gibbs
+from topiary.engine.models.dlda import Config
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from engine.gibbs.upper import Hyper
-from engine.gpu import devices
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu import devices
 
 cuda = pytest.importorskip("numba_cuda", reason="numba-cuda is missing; pip install '.[gpu]'")
 
@@ -18,16 +18,16 @@ import numba
 import numpy as np
 from numba import cuda
 from numba.cuda import dispatcher
-from engine.gibbs.collapsed import THETA, SweepPlan
-from engine.gibbs.upper import Hyper
-from engine.gpu import devices
-from engine.gpu.blocks import make_sweeper
-from engine.gpu.cuda import KernelBodies, view_pairs
-from engine.gpu.moves import DeviceMoves
-from engine.pool import Pool
-from engine.streams import Address
-from engine.topic_moves.averages import init_mean
-from engine.topic_moves.rows import LayerAddress
+from topiary.engine.gibbs.collapsed import THETA, SweepPlan
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu import devices
+from topiary.engine.gpu.blocks import make_sweeper
+from topiary.engine.gpu.cuda import KernelBodies, view_pairs
+from topiary.engine.gpu.moves import DeviceMoves
+from topiary.engine.pool import Pool
+from topiary.engine.streams import Address
+from topiary.engine.topic_moves.averages import init_mean
+from topiary.engine.topic_moves.rows import LayerAddress
 from tests.engine.gpu.test_sweeps import draw_simplex, make_corpus
 
 class Card:
@@ -97,7 +97,7 @@ import sys
 import numpy as np
 from numba.cuda.simulator.cudadrv import error
 error.CudaDriverError = error.CudaSupportError  # which the simulator leaves out
-from engine.gpu import cuda
+from topiary.engine.gpu import cuda
 
 cuda.KernelBodies = lambda n_lanes: None  # kernels are not simulated
 device, waits = cuda.CudaDevice(8, 4096), []
@@ -147,9 +147,9 @@ def find_card():
 @pytest.mark.skipif(not find_card(), reason="this machine has no graphics processor")
 @pytest.mark.parametrize("n_lanes", [8, 16, 32])
 def test_a_card_sweeps_with_counts_that_agree_and_the_same_bits_twice_and_in_blocks(n_lanes):
-    from engine.gpu.blocks import make_sweeper
-    from engine.gpu.cuda import CudaDevice
     from tests.engine.gpu.test_sweeps import Chain, draw_simplex, make_corpus
+    from topiary.engine.gpu.blocks import make_sweeper
+    from topiary.engine.gpu.cuda import CudaDevice
 
     rng = np.random.default_rng(1)
     phi = (draw_simplex(rng, 50, 37), draw_simplex(rng, 37, 9), draw_simplex(rng, 9, 4))
@@ -169,11 +169,11 @@ def test_a_card_sweeps_with_counts_that_agree_and_the_same_bits_twice_and_in_blo
 @pytest.mark.skipif(not find_card(), reason="this machine has no graphics processor")
 @pytest.mark.parametrize("simplex", ["exact", "clamp"])
 def test_a_card_moves_topics_as_one_lane_does_and_with_the_same_bits_twice(simplex):
-    from engine.gpu.cuda import CudaDevice
-    from engine.gpu.moves import DeviceMoves
-    from engine.pool import Pool
-    from engine.topic_moves.averages import init_mean
-    from engine.topic_moves.rows import LayerAddress
+    from topiary.engine.gpu.cuda import CudaDevice
+    from topiary.engine.gpu.moves import DeviceMoves
+    from topiary.engine.pool import Pool
+    from topiary.engine.topic_moves.averages import init_mean
+    from topiary.engine.topic_moves.rows import LayerAddress
 
     rng, at, results = np.random.default_rng(2), LayerAddress(3, 7, 1), []
     counts, phi = rng.poisson(0.7, (300, 37)).astype(np.int32), rng.dirichlet(np.ones(300), 37).T

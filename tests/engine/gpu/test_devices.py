@@ -7,14 +7,14 @@ import numba
 import numpy as np
 import pytest
 
-from engine.contract import Batch, Facts, Sweeps, flatten, unflatten
-from engine.gpu.devices import DeviceArray, OneLane, read_arrays
-from engine.hierarchy.evaluate import evaluate_point
-from engine.hierarchy.shares import compute_shares
-from engine.kernels import dlda, lda_gibbs
-from engine.models.dlda import Config
-from engine.models.lda_gibbs import Config as LdaConfig
-from engine.settings import SettingError
+from topiary.engine.contract import Batch, Facts, Sweeps, flatten, unflatten
+from topiary.engine.gpu.devices import DeviceArray, OneLane, read_arrays
+from topiary.engine.hierarchy.evaluate import evaluate_point
+from topiary.engine.hierarchy.shares import compute_shares
+from topiary.engine.kernels import dlda, lda_gibbs
+from topiary.engine.models.dlda import Config
+from topiary.engine.models.lda_gibbs import Config as LdaConfig
+from topiary.engine.settings import SettingError
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 

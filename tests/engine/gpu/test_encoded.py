@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.contract import Facts, flatten, unflatten
-from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.upper import Hyper
-from engine.gpu.devices import OneLane
-from engine.gpu.encoded import EncodedDocuments, EncodedSweeper
-from engine.hierarchy.shares import compute_shares
-from engine.kernels import datm, sdatm
-from engine.settings import SettingError
-from engine.streams import LOCAL, Address
 from tests.engine.gpu.test_devices import LONG, SHORT, TRAIN, draw_mini_batch, score
 from tests.engine.gpu.test_sweeps import copy_documents, draw_simplex, enumerate_law, make_corpus
+from topiary.engine.contract import Facts, flatten, unflatten
+from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu.devices import OneLane
+from topiary.engine.gpu.encoded import EncodedDocuments, EncodedSweeper
+from topiary.engine.hierarchy.shares import compute_shares
+from topiary.engine.kernels import datm, sdatm
+from topiary.engine.settings import SettingError
+from topiary.engine.streams import LOCAL, Address
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 HYPER = Hyper(0.01, 0.01, 1.0, 1.0)

@@ -10,8 +10,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from engine import streams
-from engine.gpu import draws, kept, lanes, layers, relink, tokens
+from topiary.engine import streams
+from topiary.engine.gpu import draws, kept, lanes, layers, relink, tokens
 
 
 class Warp:

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.gpu.devices import OneLane
-from engine.gpu.moves import DeviceMoves
-from engine.pool import Pool
-from engine.topic_moves import averages
-from engine.topic_moves.rows import LayerAddress
-from engine.topic_moves.steps import TopicMoves
+from topiary.engine.gpu.devices import OneLane
+from topiary.engine.gpu.moves import DeviceMoves
+from topiary.engine.pool import Pool
+from topiary.engine.topic_moves import averages
+from topiary.engine.topic_moves.rows import LayerAddress
+from topiary.engine.topic_moves.steps import TopicMoves
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many draws, too slow with the compiler off")
 POOL, AT = Pool(1), LayerAddress(3, 7, 1)

@@ -9,16 +9,16 @@ import pytest
 from scipy import stats
 from scipy.special import poch
 
-from engine.contract import Batch
-from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import Locals
-from engine.gibbs.upper import Hyper
-from engine.gpu import draws, layers
-from engine.gpu.devices import OneLane, read_arrays
-from engine.gpu.memory import choose_lanes, count_bytes
-from engine.gpu.sweeps import DeviceSweeper
-from engine.jit import compiled
-from engine.streams import LOCAL, REDRAW, Address, start_stream
+from topiary.engine.contract import Batch
+from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.local import Locals
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.gpu import draws, layers
+from topiary.engine.gpu.devices import OneLane, read_arrays
+from topiary.engine.gpu.memory import choose_lanes, count_bytes
+from topiary.engine.gpu.sweeps import DeviceSweeper
+from topiary.engine.jit import compiled
+from topiary.engine.streams import LOCAL, REDRAW, Address, start_stream
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 HYPER = Hyper(0.01, 0.01, 1.0, 1.0)

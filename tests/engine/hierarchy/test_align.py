@@ -5,8 +5,8 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from engine.contract import Topics
-from engine.hierarchy.align import NEARLY_EQUAL, NONE, Alignment, TopicMatch, TopicPair, align_hierarchies
+from topiary.engine.contract import Topics
+from topiary.engine.hierarchy.align import NEARLY_EQUAL, NONE, Alignment, TopicMatch, TopicPair, align_hierarchies
 
 WIDTHS = (12, 7, 4)
 N_WORDS = 80

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.hierarchy import certainty, topics
+from topiary.engine.hierarchy import certainty, topics
 
 
 def test_the_interval_of_a_dirichlet_entry_is_that_of_its_beta_distribution():

@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from engine.hierarchy import class_scores, tree
+from topiary.engine.hierarchy import class_scores, tree
 
 CLASSES = 5
 

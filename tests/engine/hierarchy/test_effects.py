@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from engine.contract import BINARY, GAMMA, LINEAR, POSITIVE, SIGMOID, SIGNED, SIMPLEX, SOFTPLUS, Link, Topics
-from engine.hierarchy import effects, topics
-from engine.hierarchy.tree import find_edges
+from topiary.engine.contract import BINARY, GAMMA, LINEAR, POSITIVE, SIGMOID, SIGNED, SIMPLEX, SOFTPLUS, Link, Topics
+from topiary.engine.hierarchy import effects, topics
+from topiary.engine.hierarchy.tree import find_edges
 
 RNG = np.random.default_rng(20_261_125)
 V = 11

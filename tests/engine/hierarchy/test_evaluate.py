@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from engine.contract import Batch, Facts, Rates, Sweeps
-from engine.hierarchy import evaluate
-from engine.kernels import dlda
+from topiary.engine.contract import Batch, Facts, Rates, Sweeps
+from topiary.engine.hierarchy import evaluate
+from topiary.engine.kernels import dlda
 
 
 def batch(words, counts, starts) -> Batch:

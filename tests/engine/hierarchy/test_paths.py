@@ -5,8 +5,8 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from engine.hierarchy import paths
-from engine.hierarchy.tree import Node
+from topiary.engine.hierarchy import paths
+from topiary.engine.hierarchy.tree import Node
 
 WIDTHS = (9, 5, 4, 3)  # words, then three layers
 

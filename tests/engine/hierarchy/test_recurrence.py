@@ -6,11 +6,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.contract import Topics
-from engine.hierarchy.align import NONE, Alignment, TopicPair, align_hierarchies
-from engine.hierarchy.effects import list_topic_words
-from engine.hierarchy.recurrence import LEAST_COSINE, Recurrence, SeedTopics, measure_parent_overlap, measure_recurrence
-from engine.hierarchy.topics import find_top_words
+from topiary.engine.contract import Topics
+from topiary.engine.hierarchy.align import NONE, Alignment, TopicPair, align_hierarchies
+from topiary.engine.hierarchy.effects import list_topic_words
+from topiary.engine.hierarchy.recurrence import (
+    LEAST_COSINE,
+    Recurrence,
+    SeedTopics,
+    measure_parent_overlap,
+    measure_recurrence,
+)
+from topiary.engine.hierarchy.topics import find_top_words
 
 WIDTHS = (12, 7, 4)
 N_WORDS = 80

@@ -6,9 +6,9 @@ from math import lgamma
 import numpy as np
 import pytest
 
-from engine import models
-from engine.contract import SIGMOID, SIGNED, Counts, Facts, Link, Local, Sweeps, Topics
-from engine.hierarchy import paths, shares
+from topiary.engine import models
+from topiary.engine.contract import SIGMOID, SIGNED, Counts, Facts, Link, Local, Sweeps, Topics
+from topiary.engine.hierarchy import paths, shares
 
 WORDS, WIDTHS = 6, (4, 3, 2)
 SEED = 5

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from engine.hierarchy import titles, topics
-from engine.hierarchy.effects import Presentation
+from topiary.engine.hierarchy import titles, topics
+from topiary.engine.hierarchy.effects import Presentation
 
 
 def present(*words: np.ndarray, weights: tuple[np.ndarray, ...] = (), shares: tuple = ()) -> Presentation:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from engine.hierarchy import topics
+from topiary.engine.hierarchy import topics
 
 
 @pytest.fixture

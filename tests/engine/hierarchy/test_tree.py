@@ -10,8 +10,8 @@
 import numpy as np
 import pytest
 
-from engine.hierarchy import tree as layer_map
-from engine.hierarchy.tree import (
+from topiary.engine.hierarchy import tree as layer_map
+from topiary.engine.hierarchy.tree import (
     Edge,
     Node,
     correlate_topics,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import special
 
-from engine import settings
-from engine.contract import Counts, Facts, Sweeps
-from engine.hierarchy import completion
-from engine.kernels import deep_exp_family, double_def
+from topiary.engine import settings
+from topiary.engine.contract import Counts, Facts, Sweeps
+from topiary.engine.hierarchy import completion
+from topiary.engine.kernels import deep_exp_family, double_def
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many steps, too slow with the compiler off")
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from drawing import RARE, bars, chi_square, mismatch
 
-from engine.contract import Batch, Facts, Sweeps, flatten, unflatten
-from engine.gibbs.collapsed import THETA, SweepPlan
-from engine.gibbs.local import LINKS, Sampler
-from engine.gibbs.upper import Hyper
-from engine.hierarchy.topics import pack_topics
-from engine.kernels import dlda
-from engine.pool import Pool
-from engine.schedule import MOST_SWEPT
-from engine.settings import SettingError
-from engine.streams import INFER, LOCAL, Address
+from topiary.engine.contract import Batch, Facts, Sweeps, flatten, unflatten
+from topiary.engine.gibbs.collapsed import THETA, SweepPlan
+from topiary.engine.gibbs.local import LINKS, Sampler
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.hierarchy.topics import pack_topics
+from topiary.engine.kernels import dlda
+from topiary.engine.pool import Pool
+from topiary.engine.schedule import MOST_SWEPT
+from topiary.engine.settings import SettingError
+from topiary.engine.streams import INFER, LOCAL, Address
 
 HYPER = Hyper(1.0, 1.0, 1.0, 1.0)
 INFERENCES = ("gibbs", "tlasgr", "tlfsgr", "sgrld")
@@ -224,7 +224,7 @@ def test_counts_too_many_for_small_tables_are_the_same_in_large_ones(monkeypatch
     glob, plan = sampler.pack_globals(phi, r), SweepPlan(fresh=True, burn_in=1, collect=2)
     tables = []
     for most in (2 * int(batch.counts.sum()), 2 * int(batch.counts.sum()) - 1):
-        monkeypatch.setattr("engine.gibbs.local.MOST_COUNTED", most)
+        monkeypatch.setattr("topiary.engine.gibbs.local.MOST_COUNTED", most)
         got = collect(sampler, glob, Address(5, LOCAL, 1), batch, sampler.allocate_locals(glob, batch), plan, 2.0)
         tables.append(got.tables[0])
     assert [table.dtype for table in tables] == [np.int32, np.int64]

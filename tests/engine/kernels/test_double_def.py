@@ -4,11 +4,11 @@ import numba
 import numpy as np
 import pytest
 
-from engine.contract import Counts, Facts
-from engine.hierarchy import completion
-from engine.hierarchy.topics import compute_shares
-from engine.kernels import double_def
-from engine.settings import parse
+from topiary.engine.contract import Counts, Facts
+from topiary.engine.hierarchy import completion
+from topiary.engine.hierarchy.topics import compute_shares
+from topiary.engine.kernels import double_def
+from topiary.engine.settings import parse
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many steps, too slow with the compiler off")
 

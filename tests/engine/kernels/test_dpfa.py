@@ -14,14 +14,14 @@ import tiny_dpfa as tiny
 from drawing import RARE, bars, mismatch
 from scipy import stats
 
-from engine import models, settings
-from engine.belief import sampler
-from engine.belief import steps as belief_steps
-from engine.belief.steps import NetVariables
-from engine.contract import Batch, Counts, Facts, Sweeps
-from engine.hierarchy import evaluate
-from engine.kernels import dpfa
-from engine.pool import Pool, add_statistics
+from topiary.engine import models, settings
+from topiary.engine.belief import sampler
+from topiary.engine.belief import steps as belief_steps
+from topiary.engine.belief.steps import NetVariables
+from topiary.engine.contract import Batch, Counts, Facts, Sweeps
+from topiary.engine.hierarchy import evaluate
+from topiary.engine.kernels import dpfa
+from topiary.engine.pool import Pool, add_statistics
 
 WORLDS, TURNS = 600, 3
 slow = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of sweeps, too slow with the compiler off")

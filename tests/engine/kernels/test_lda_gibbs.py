@@ -12,16 +12,16 @@ import tiny_lda as tiny
 from drawing import RARE, bars, mismatch
 from scipy import stats
 
-from engine.contract import Facts, Sweeps, flatten, unflatten
-from engine.corpus import slice_documents
-from engine.gibbs.collapsed import THETA, SweepPlan
-from engine.gibbs.local import LINKS, Sampler
-from engine.gibbs.upper import Hyper
-from engine.hierarchy.topics import pack_topics
-from engine.kernels import lda_gibbs
-from engine.pool import Pool, add_statistics
-from engine.settings import SettingError
-from engine.streams import INFER, Address
+from topiary.engine.contract import Facts, Sweeps, flatten, unflatten
+from topiary.engine.corpus import slice_documents
+from topiary.engine.gibbs.collapsed import THETA, SweepPlan
+from topiary.engine.gibbs.local import LINKS, Sampler
+from topiary.engine.gibbs.upper import Hyper
+from topiary.engine.hierarchy.topics import pack_topics
+from topiary.engine.kernels import lda_gibbs
+from topiary.engine.pool import Pool, add_statistics
+from topiary.engine.settings import SettingError
+from topiary.engine.streams import INFER, Address
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 

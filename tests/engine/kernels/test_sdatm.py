@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 from tiny_sdatm import CLASSES, TINY, WORDS, N, labelled, same
 
-from engine import models
-from engine.contract import Batch, Facts, flatten
-from engine.kernels import sdatm
-from engine.settings import SettingError
+from topiary.engine import models
+from topiary.engine.contract import Batch, Facts, flatten
+from topiary.engine.kernels import sdatm
+from topiary.engine.settings import SettingError
 
 SHAPE = (4, 6)
 

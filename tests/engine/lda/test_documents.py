@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import special as scipy_special
 
-from engine.lda import documents
+from topiary.engine.lda import documents
 
 X = np.concatenate([np.geomspace(2e-3, 1e9, 20_001), np.arange(1.0, 60.0), np.arange(0.5, 60.0)])
 LOOPS = {}

@@ -7,11 +7,11 @@ import pytest
 import tiny_lda as tiny
 from drawing import bars, mismatch
 
-from engine import models
-from engine.contract import Facts, Sweeps
-from engine.corpus import slice_documents
-from engine.lda import documents, variational
-from engine.pool import Pool, add_statistics
+from topiary.engine import models
+from topiary.engine.contract import Facts, Sweeps
+from topiary.engine.corpus import slice_documents
+from topiary.engine.lda import documents, variational
+from topiary.engine.pool import Pool, add_statistics
 
 RNG = np.random.default_rng(5)
 TABLE = RNG.poisson(0.9, (12, 7))

@@ -5,9 +5,9 @@ from drawing import RARE
 from lens_samples import bootstrap, make_shares
 from scipy import stats
 
-from engine.lens.bootstrap import DRAWS, _draw_counts, draw_variances
-from engine.lens.moments import weigh_documents
-from engine.pool import Pool
+from topiary.engine.lens.bootstrap import DRAWS, _draw_counts, draw_variances
+from topiary.engine.lens.moments import weigh_documents
+from topiary.engine.pool import Pool
 
 SHARES = make_shares(40)
 WEIGHTS = weigh_documents(SHARES, "tokens")

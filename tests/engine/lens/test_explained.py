@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.contract import Counts
-from engine.hierarchy.shares import cut_shares
-from engine.lens.explained import find_badly_explained, measure_log_rates
-from engine.lens.moments import DocumentShares
+from topiary.engine.contract import Counts
+from topiary.engine.hierarchy.shares import cut_shares
+from topiary.engine.lens.explained import find_badly_explained, measure_log_rates
+from topiary.engine.lens.moments import DocumentShares
 
 
 def make_rates(n, seed=1):

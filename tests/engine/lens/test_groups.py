@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from lens_samples import make_shares, tabulate
 
-from engine.lens.groups import (
+from tests.benchmarks import lens_coverage
+from topiary.engine.lens.groups import (
     bin_numbers,
     compare_groups,
     measure_groups,
@@ -13,9 +14,8 @@ from engine.lens.groups import (
     measure_spread,
     tabulate_effects,
 )
-from engine.lens.moments import SampledShares, weigh_documents
-from engine.pool import Pool
-from tests.benchmarks import lens_coverage
+from topiary.engine.lens.moments import SampledShares, weigh_documents
+from topiary.engine.pool import Pool
 
 SHARES = make_shares(400)
 TABLE = tabulate(SHARES)[:, :-1]

@@ -6,10 +6,11 @@ import pytest
 from lens_samples import make_shares, tabulate
 from scipy import stats
 
-from engine.hierarchy.certainty import Interval
-from engine.lens.bootstrap import draw_variances
-from engine.lens.groups import compare_groups, measure_groups
-from engine.lens.intervals import (
+from tests.benchmarks import lens_coverage
+from topiary.engine.hierarchy.certainty import Interval
+from topiary.engine.lens.bootstrap import draw_variances
+from topiary.engine.lens.groups import compare_groups, measure_groups
+from topiary.engine.lens.intervals import (
     MANY,
     EffectTable,
     GroupShares,
@@ -21,8 +22,7 @@ from engine.lens.intervals import (
     select_groups,
     subtract_shares,
 )
-from engine.lens.moments import DocumentShares, ShareSums, sum_moments, weigh_documents
-from tests.benchmarks import lens_coverage
+from topiary.engine.lens.moments import DocumentShares, ShareSums, sum_moments, weigh_documents
 
 
 def test_shares_and_first_order_variances_are_those_of_the_formula():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from lens_samples import make_shares, tabulate
 
-from engine.lens.moments import assign_groups, sum_moments, sum_products, weigh_documents
-from engine.pool import Pool
+from topiary.engine.lens.moments import assign_groups, sum_moments, sum_products, weigh_documents
+from topiary.engine.pool import Pool
 
 
 @pytest.mark.parametrize("by", ["tokens", "documents"])

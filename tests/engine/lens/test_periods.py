@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from lens_samples import make_shares
 
-from engine.lens import periods
-from engine.lens.groups import measure_groups
-from engine.lens.periods import NO_DATE, choose_unit, cut_periods, find_growth, measure_periods, stack_shares
 from tests.benchmarks import lens_coverage
+from topiary.engine.lens import periods
+from topiary.engine.lens.groups import measure_groups
+from topiary.engine.lens.periods import NO_DATE, choose_unit, cut_periods, find_growth, measure_periods, stack_shares
 
 DAY = 86_400_000
 

@@ -7,10 +7,10 @@ import scipy.sparse as sp
 from lens_samples import make_shares
 from scipy import stats
 
-from engine.contract import Counts
-from engine.lens.groups import compare_groups, measure_groups
-from engine.lens.typical import compare_topics, compare_words, sum_words
-from engine.pool import Pool
+from topiary.engine.contract import Counts
+from topiary.engine.lens.groups import compare_groups, measure_groups
+from topiary.engine.lens.typical import compare_topics, compare_words, sum_words
+from topiary.engine.pool import Pool
 
 
 def make_counts(table):

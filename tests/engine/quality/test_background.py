@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.contract import Counts
-from engine.quality.background import (
+from topiary.engine.contract import Counts
+from topiary.engine.quality.background import (
     BACKGROUND,
     FEWEST,
     find_background,

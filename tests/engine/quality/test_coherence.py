@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from gold import VOCABULARY, corpus, numbers
 
-from engine.contract import Counts
-from engine.quality import coherence
+from topiary.engine.contract import Counts
+from topiary.engine.quality import coherence
 
 LISTS = (("cat", "dog", "pet"), ("stock", "bond", "rate"), ("cat", "bond", "vet"))
 

@@ -5,11 +5,11 @@ import pytest
 from gold import TEXTS, VOCABULARY, corpus, numbers
 from sklearn.metrics import normalized_mutual_info_score
 
-from engine.contract import Counts, Topics
-from engine.hierarchy import topics
-from engine.hierarchy.effects import present_hierarchy
-from engine.quality import coherence, measures
-from engine.quality.measures import LabelledDocuments, SampleSize, measure_quality
+from topiary.engine.contract import Counts, Topics
+from topiary.engine.hierarchy import topics
+from topiary.engine.hierarchy.effects import present_hierarchy
+from topiary.engine.quality import coherence, measures
+from topiary.engine.quality.measures import LabelledDocuments, SampleSize, measure_quality
 
 WORDS, WIDTHS = 40, (6, 3)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.pool import Pool
-from engine.topic_moves import averages
-from engine.topic_moves.averages import MEMORY
+from topiary.engine.pool import Pool
+from topiary.engine.topic_moves import averages
+from topiary.engine.topic_moves.averages import MEMORY
 
 V, K = 150, 4  # three blocks of rows
 POOL = Pool(1)

@@ -6,12 +6,12 @@ import pytest
 from drawing import RARE, ks
 from scipy.special import gammaln
 
-from engine.gibbs.local import FINEST
-from engine.pool import Pool
-from engine.topic_moves import concentrations
-from engine.topic_moves.concentrations import GammaPrior, ShareTables
-from engine.topic_moves.diffusion import ShapePrior, draw_shapes
-from engine.topic_moves.rows import LayerAddress
+from topiary.engine.gibbs.local import FINEST
+from topiary.engine.pool import Pool
+from topiary.engine.topic_moves import concentrations
+from topiary.engine.topic_moves.concentrations import GammaPrior, ShareTables
+from topiary.engine.topic_moves.diffusion import ShapePrior, draw_shapes
+from topiary.engine.topic_moves.rows import LayerAddress
 
 STARTS, STEPS = (60 if numba.config.DISABLE_JIT else 2_000), 15
 TABLE = np.array([[3, 0, 0], [0, 1, 0], [9, 2, 0], [1, 0, 0], [0, 6, 0]])  # uneven, with a topic without counts

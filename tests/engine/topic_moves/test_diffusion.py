@@ -10,12 +10,12 @@ import pytest
 from drawing import RARE, chi_square, ks, log_gamma_cdf
 from scipy import stats
 
-from engine.gibbs.augment import TINY
-from engine.pool import Pool
-from engine.streams import SHAPES, TOPICS, start_stream
-from engine.topic_moves import diffusion, dirichlet, proposals
-from engine.topic_moves.diffusion import ShapePrior
-from engine.topic_moves.rows import Blocks, LayerAddress
+from topiary.engine.gibbs.augment import TINY
+from topiary.engine.pool import Pool
+from topiary.engine.streams import SHAPES, TOPICS, start_stream
+from topiary.engine.topic_moves import diffusion, dirichlet, proposals
+from topiary.engine.topic_moves.diffusion import ShapePrior
+from topiary.engine.topic_moves.rows import Blocks, LayerAddress
 
 ONE_THREAD = Pool(1)
 PLANTED = np.array([0.0, 3.0, 11.0, 1.0, 0.0])

@@ -6,8 +6,8 @@ import pytest
 from drawing import RARE, chi_square, ks, log_gamma_cdf
 from scipy import stats
 
-from engine.topic_moves import dirichlet, proposals
-from engine.topic_moves.rows import Blocks, LayerAddress
+from topiary.engine.topic_moves import dirichlet, proposals
+from topiary.engine.topic_moves.rows import Blocks, LayerAddress
 
 ROWS, TOPICS = (64, 60) if numba.config.DISABLE_JIT else (500, 400)
 N = ROWS * TOPICS

@@ -4,11 +4,11 @@ import naive
 import numpy as np
 import pytest
 
-from engine.gibbs import gammas
-from engine.streams import TOPICS, start_stream
-from engine.topic_moves import proposals
-from engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED
-from engine.topic_moves.rows import LayerAddress
+from topiary.engine.gibbs import gammas
+from topiary.engine.streams import TOPICS, start_stream
+from topiary.engine.topic_moves import proposals
+from topiary.engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED
+from topiary.engine.topic_moves.rows import LayerAddress
 
 ROW = 1 << 40  # a stream's item: the layer in units of this, then the row
 

@@ -8,13 +8,13 @@ from format_samples import COUNTS, VOCABULARY, saved_array, saved_sparse
 from ingest_samples import write
 from scipy import sparse
 
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read_source
-from app.ingest.options import ImportOptions
-from engine.contract import TEST, TRAIN
-from store import corpora
-from store.corpus_rows import CorpusRow
-from store.database import Database
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.engine.contract import TEST, TRAIN
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database
 
 NONE = ImportOptions(test_share=0)
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from ingest_samples import write
 
-from app.ingest.importing import read_source
-from app.ingest.source import TextSource
-from engine.contract import TEST, TRAIN
+from topiary.app.ingest.importing import read_source
+from topiary.app.ingest.source import TextSource
+from topiary.engine.contract import TEST, TRAIN
 
 
 def lines(path: Path) -> list[tuple[str, str | None, str, int | None]]:

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from ingest_samples import write
 
-from app.ingest import registry
-from app.ingest.errors import IngestError
-from app.ingest.importing import read_source
-from app.ingest.options import ImportOptions
-from app.ingest.source import CountSource, Rows, TextSource
+from topiary.app.ingest import registry
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import CountSource, Rows, TextSource
 
 WORDS = ("pear", "fig", "nut", "rye")
 COUNTS = [[2, 0, 1, 0], [0, 4, 0, 0], [0, 0, 1, 1], [3, 0, 0, 0]]

@@ -10,14 +10,14 @@ from typing import Any
 import openpyxl
 import pytest
 
-from app.ingest.appending import append_path
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, inspect_path
-from app.ingest.options import ImportOptions
-from app.ingest.report.report import Report
-from app.jobs.uploads import Uploads
-from store import corpora
-from store.database import Database
+from topiary.app.ingest.appending import append_path
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, inspect_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.report.report import Report
+from topiary.app.jobs.uploads import Uploads
+from topiary.store import corpora
+from topiary.store.database import Database
 
 SUBJECTS = {"sea": "ship harbour storm ferry", "court": "judge verdict ruling witness"}
 KINDS = tuple(SUBJECTS)

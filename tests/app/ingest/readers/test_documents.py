@@ -10,15 +10,15 @@ import office_samples as made
 import pytest
 from ingest_samples import write
 
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
-from app.ingest.options import ImportOptions
-from app.ingest.readers import documents
-from app.ingest.readers.documents import read_contents
-from app.ingest.readers.markup import read_latex, read_subtitles, split_front_matter
-from app.ingest.source import Contents, Unreadable
-from store import corpora
-from store.database import Database
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import documents
+from topiary.app.ingest.readers.documents import read_contents
+from topiary.app.ingest.readers.markup import read_latex, read_subtitles, split_front_matter
+from topiary.app.ingest.source import Contents, Unreadable
+from topiary.store import corpora
+from topiary.store.database import Database
 
 
 def read(name: str, raw: bytes | str) -> Contents:

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_samples import write, zipped_as
 
-from app.ingest import registry
-from app.ingest.errors import IngestError
-from app.ingest.importing import read_source
-from app.ingest.options import ImportOptions
-from app.ingest.readers import json_files
-from app.ingest.source import TextSource
+from topiary.app.ingest import registry
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import json_files
+from topiary.app.ingest.source import TextSource
 
 steady = settings(derandomize=True, database=None)
 

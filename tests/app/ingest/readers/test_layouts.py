@@ -8,12 +8,12 @@ import pytest
 from format_samples import COUNTS, extracted, octis, topmost
 from ingest_samples import write
 
-from app.ingest.importing import import_path, read_source
-from app.ingest.options import ImportOptions
-from app.ingest.source import CountSource, TextSource
-from engine.contract import TEST, TRAIN
-from store import corpora
-from store.database import Database
+from topiary.app.ingest.importing import import_path, read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import CountSource, TextSource
+from topiary.engine.contract import TEST, TRAIN
+from topiary.store import corpora
+from topiary.store.database import Database
 
 
 def test_topmost_has_counts_texts_labels_and_its_split(tmp_path: Path, db: Database) -> None:

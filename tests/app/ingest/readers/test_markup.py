@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ingest.readers.markup import read_page
+from topiary.app.ingest.readers.markup import read_page
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from ingest_samples import PIXELS, idx, ldac, matlab, matrix_market, svmlight, uci, write
 from scipy import sparse as scipy_sparse
 
-from app.ingest import files, importing
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
-from app.ingest.options import ImportOptions, OptionError
-from app.ingest.readers import matrices
-from app.ingest.tables import joining
-from engine.contract import Counts
-from store import corpora
-from store.database import Database
+from topiary.app.ingest import files, importing
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.options import ImportOptions, OptionError
+from topiary.app.ingest.readers import matrices
+from topiary.app.ingest.tables import joining
+from topiary.engine.contract import Counts
+from topiary.store import corpora
+from topiary.store.database import Database
 
 NONE = ImportOptions(test_share=0)
 steady = settings(derandomize=True, database=None)  # the same examples on every machine

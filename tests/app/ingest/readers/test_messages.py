@@ -7,10 +7,10 @@ import pytest
 from format_samples import MESSAGE, PAGE
 from ingest_samples import write
 
-from app.ingest.errors import IngestError
-from app.ingest.importing import read_source
-from app.ingest.readers import text_kinds
-from app.ingest.source import TextDocument, TextSource
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import read_source
+from topiary.app.ingest.readers import text_kinds
+from topiary.app.ingest.source import TextDocument, TextSource
 
 
 def read_mail_messages(path: Path) -> tuple[TextSource, list[TextDocument]]:
@@ -65,7 +65,7 @@ def test_only_a_line_after_an_empty_one_begins_a_message(tmp_path: Path) -> None
 
 
 def test_a_message_beyond_all_bounds_is_refused_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.ingest.readers.messages._LARGEST", 200)
+    monkeypatch.setattr("topiary.app.ingest.readers.messages._LARGEST", 200)
     path = write(tmp_path / "a.mbox", mbox("Subject: a\n\nb\n", "Subject: c\n\n" + "word " * 90))
     with pytest.raises(IngestError, match="line 6: has a message of more than"):
         read_mail_messages(path)

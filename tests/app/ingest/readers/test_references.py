@@ -10,17 +10,17 @@ import pytest
 from ingest_samples import SAMPLES, write
 from record_samples import ris_of
 
-from app.ingest import registry
-from app.ingest.errors import IngestError
-from app.ingest.importing import inspect_path, read_source
-from app.ingest.new_documents import Rules, read_new_documents
-from app.ingest.options import ImportOptions
-from app.ingest.readers import text_kinds
-from app.ingest.readers.references import decode_value, read_entries
-from app.ingest.report.report import list_lines
-from app.ingest.source import TextDocument, TextSource
-from app.ingest.text.cleaning import make_word_pattern
-from app.ingest.text.wording import Wording
+from topiary.app.ingest import registry
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import inspect_path, read_source
+from topiary.app.ingest.new_documents import Rules, read_new_documents
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import text_kinds
+from topiary.app.ingest.readers.references import decode_value, read_entries
+from topiary.app.ingest.report.report import list_lines
+from topiary.app.ingest.source import TextDocument, TextSource
+from topiary.app.ingest.text.cleaning import make_word_pattern
+from topiary.app.ingest.text.wording import Wording
 
 
 def documents(path: Path, **options: str) -> tuple[TextSource, list[TextDocument]]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from ingest_samples import write
 
-from app.ingest.errors import IngestError
-from app.ingest.importing import read_source
-from app.ingest.options import ImportOptions
-from app.ingest.source import CountSource, TextSource
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import CountSource, TextSource
 
 SENTENCE = "The old library at the end of the street was built by people who had never seen the sea, and they read it. "
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.ingest.importing import inspect_path, read_source
-from app.ingest.source import CountSource, TextDocument, TextSource
+from topiary.app.ingest.importing import inspect_path, read_source
+from topiary.app.ingest.source import CountSource, TextDocument, TextSource
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 CASES = Path(os.environ.get("TOPIARY_SHARED_CASES", REPOSITORY.parent / "shared" / "cases"))

@@ -6,9 +6,9 @@ import office_samples as made
 import pytest
 from ingest_samples import write
 
-from app.ingest.importing import read_source
-from app.ingest.source import TextDocument, TextSource
-from app.ingest.tables.values import find_date
+from topiary.app.ingest.importing import read_source
+from topiary.app.ingest.source import TextDocument, TextSource
+from topiary.app.ingest.tables.values import find_date
 
 
 def documents(folder: Path) -> tuple[TextSource, list[TextDocument]]:

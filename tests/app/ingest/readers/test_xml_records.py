@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from ingest_samples import write
 
-from app.ingest import registry
-from app.ingest.errors import IngestError
-from app.ingest.importing import read_source
-from app.ingest.options import ImportOptions
-from app.ingest.readers.xml_records import find_records
-from app.ingest.source import TextDocument, TextSource
+from topiary.app.ingest import registry
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers.xml_records import find_records
+from topiary.app.ingest.source import TextDocument, TextSource
 
 
 def documents(path: Path, **options: str) -> tuple[TextSource, list[TextDocument]]:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.ingest.report.observing import Cut
-from app.ingest.report.report import Report, Share, list_columns, list_cuts, list_lines, list_summary
-from app.ingest.tables.values import Column
+from topiary.app.ingest.report.observing import Cut
+from topiary.app.ingest.report.report import Report, Share, list_columns, list_cuts, list_lines, list_summary
+from topiary.app.ingest.tables.values import Column
 
 REPORT = Report(
     path="notes.csv", format="csv", why="table of texts", understood={"encoding": "utf-8"},

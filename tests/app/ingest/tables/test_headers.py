@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read_source
-from app.ingest.options import ImportOptions
-from app.ingest.tables.headers import find_heading, has_header, name_columns
-from store import corpora
-from store.database import open_database
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.tables.headers import find_heading, has_header, name_columns
+from topiary.store import corpora
+from topiary.store.database import open_database
 
 WORDS = tuple("river stone cloud apple garden winter bread music window paper letter horse market forest".split())  # noqa: SIM905
 

@@ -7,11 +7,11 @@ import pytest
 from format_samples import of_gensim
 from ingest_samples import write
 
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read_source
-from app.ingest.options import ImportOptions
-from store import corpora
-from store.database import Database
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.store import corpora
+from topiary.store.database import Database
 
 
 def test_a_corpus_of_gensim_has_the_words_of_its_dictionary(tmp_path: Path, db: Database) -> None:

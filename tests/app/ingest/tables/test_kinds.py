@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.ingest.tables.kinds import (
+from topiary.app.ingest.tables.kinds import (
     MOST_COLUMNS,
     MOST_LEVELS,
     NO_DATE,
@@ -14,7 +14,7 @@ from app.ingest.tables.kinds import (
     parse_number,
     profile_texts,
 )
-from store.column_rows import CATEGORY, DATE, DAY_FIRST, DECIMAL_COMMA, ID, NUMBER, TEXT
+from topiary.store.column_rows import CATEGORY, DATE, DAY_FIRST, DECIMAL_COMMA, ID, NUMBER, TEXT
 
 
 def milliseconds(*parts: int) -> int:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from ingest_samples import write
 
-from app.ingest.errors import IngestError
-from app.ingest.importing import inspect_path, read_source
-from app.ingest.options import ImportOptions
-from app.ingest.report.report import list_lines
-from app.ingest.source import TextSource
-from app.ingest.tables.roles import Roles, find_roles
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import inspect_path, read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.report.report import list_lines
+from topiary.app.ingest.source import TextSource
+from topiary.app.ingest.tables.roles import Roles, find_roles
 
 PROSE = [
     f"the {a} and the {b} were late again {n}" for n, (a, b) in enumerate(zip("abcd" * 10, "efgh" * 10, strict=True))

@@ -12,15 +12,15 @@ import pytest
 from format_samples import dataset, parquet, workbook
 from ingest_samples import write
 
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read_source
-from app.ingest.options import ImportOptions
-from app.ingest.source import TextSource
-from app.ingest.tables import sheets
-from app.ingest.tables.values import Column
-from engine.contract import TEST, TRAIN
-from store import corpora
-from store.database import Database
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import TextSource
+from topiary.app.ingest.tables import sheets
+from topiary.app.ingest.tables.values import Column
+from topiary.engine.contract import TEST, TRAIN
+from topiary.store import corpora
+from topiary.store.database import Database
 
 
 def test_a_dataset_of_hugging_face_has_its_parts_and_the_names_of_its_classes(tmp_path: Path, db: Database) -> None:

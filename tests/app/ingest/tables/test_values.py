@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ingest.tables.values import Column, Columns, is_date_column, parse_date
+from topiary.app.ingest.tables.values import Column, Columns, is_date_column, parse_date
 
 
 @pytest.mark.parametrize(

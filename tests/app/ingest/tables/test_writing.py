@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_samples import write
 
-from app.ingest import files, registry
-from app.ingest.errors import IngestError
-from app.ingest.importing import read_source
-from app.ingest.options import ImportOptions
-from app.ingest.source import CountSource, TextSource
-from app.ingest.tables import writing
+from topiary.app.ingest import files, registry
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import CountSource, TextSource
+from topiary.app.ingest.tables import writing
 
 steady = settings(derandomize=True, database=None)
 

@@ -5,11 +5,11 @@ import time
 import pytest
 from ingest_samples import write
 
-from app.ingest.importing import import_path
-from app.ingest.new_documents import find_rules
-from app.ingest.options import ImportOptions
-from app.ingest.text.cleaning import HyphenEvidence, Rejoining, find_cuts, strip_mail_lines
-from store import corpora
+from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.new_documents import find_rules
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.text.cleaning import HyphenEvidence, Rejoining, find_cuts, strip_mail_lines
+from topiary.store import corpora
 
 
 def decided(*texts):

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from ingest_samples import everything, write
 
-from app.ingest import files
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read_source
-from app.ingest.options import ImportOptions
-from app.ingest.source import TextSource
-from app.ingest.text import encodings
-from store.database import Database
+from topiary.app.ingest import files
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, read_source
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import TextSource
+from topiary.app.ingest.text import encodings
+from topiary.store.database import Database
 
 TEXTS = {
     "fr": "L'été dernier, nous avons mangé des crêpes à la crème près de l'hôtel où naît la forêt; c'était délicieux.",

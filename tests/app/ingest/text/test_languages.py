@@ -10,8 +10,8 @@ import stopwordsiso
 from language_samples import TEXTS
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from app.ingest.text import languages
-from app.ingest.text.languages import (
+from topiary.app.ingest.text import languages
+from topiary.app.ingest.text.languages import (
     RANGES,
     WITHOUT_SPACES,
     NoSegmenterError,

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from app.ingest.appending import append_path
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, inspect_path
-from app.ingest.memory import import_texts
-from app.ingest.new_documents import find_rules, read_new_documents
-from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report.report import load_report
-from app.ingest.text.passages import (
+from topiary.app.ingest.appending import append_path
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path, inspect_path
+from topiary.app.ingest.memory import import_texts
+from topiary.app.ingest.new_documents import find_rules, read_new_documents
+from topiary.app.ingest.options import ImportOptions, OptionError
+from topiary.app.ingest.report.report import load_report
+from topiary.app.ingest.text.passages import (
     count_words,
     divide_by_words,
     divide_into_chapters,
@@ -22,9 +22,9 @@ from app.ingest.text.passages import (
     has_chapters,
     strip_licence,
 )
-from engine.contract import TEST, TRAIN, VALIDATION
-from store import corpora
-from store.database import Database
+from topiary.engine.contract import TEST, TRAIN, VALIDATION
+from topiary.store import corpora
+from topiary.store.database import Database
 
 SENTENCE = "Rain fell on the harbour, and Mr. Roe went home."  # ten words
 

@@ -13,23 +13,6 @@ import pytest
 from card_samples import MortalHolder, list_two_cards, open_one_lane
 from process_samples import written
 
-from app.jobs import gpu, launcher, new_run, trainer
-from app.jobs import training as mathematics
-from app.jobs.cluster import place, spread, workers
-from app.jobs.cluster.cards import VISIBLE, AssignedCard, assign_cards
-from app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
-from app.jobs.cluster.place import PlaceError, WorkerPresence
-from app.jobs.cluster.spread import WorkerAnswers
-from app.jobs.forks import list_remedies
-from app.jobs.run_rules import NewRunError
-from app.views.runs.kpis import draw_workers
-from engine import models, settings
-from engine.contract import Facts, flatten
-from engine.gpu.devices import DeviceArray
-from engine.gpu.memory import DeviceError, explain_failure
-from engine.pool import BlockSums
-from store import events, runs
-from store.errors import Conflict
 from tests.app.jobs.cluster.test_spread import (
     CASES,
     IN_PROCESS,
@@ -44,6 +27,23 @@ from tests.app.jobs.cluster.test_spread import (
     stepped,
     training_of,
 )
+from topiary.app.jobs import gpu, launcher, new_run, trainer
+from topiary.app.jobs import training as mathematics
+from topiary.app.jobs.cluster import place, spread, workers
+from topiary.app.jobs.cluster.cards import VISIBLE, AssignedCard, assign_cards
+from topiary.app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
+from topiary.app.jobs.cluster.place import PlaceError, WorkerPresence
+from topiary.app.jobs.cluster.spread import WorkerAnswers
+from topiary.app.jobs.forks import list_remedies
+from topiary.app.jobs.run_rules import NewRunError
+from topiary.app.views.runs.kpis import draw_workers
+from topiary.engine import models, settings
+from topiary.engine.contract import Facts, flatten
+from topiary.engine.gpu.devices import DeviceArray
+from topiary.engine.gpu.memory import DeviceError, explain_failure
+from topiary.engine.pool import BlockSums
+from topiary.store import events, runs
+from topiary.store.errors import Conflict
 
 __all__ = ["kept", "narrow"]
 
@@ -155,7 +155,7 @@ def test_lanes_follow_from_the_whole_corpus_and_blocks_from_the_part_of_a_worker
     monkeypatch.undo()
     monkeypatch.setattr(gpu, "list_cards", lambda: [gpu.GraphicsCard("Card", 10**9, "13.0")])
     monkeypatch.setattr(gpu, "is_extra_installed", lambda: True)
-    monkeypatch.setitem(sys.modules, "engine.gpu.cuda", SimpleNamespace(CudaDevice=UsedCard))
+    monkeypatch.setitem(sys.modules, "topiary.engine.gpu.cuda", SimpleNamespace(CudaDevice=UsedCard))
     config = models.load("dlda").Config(layers=(64, 32), inference="gibbs")
     few, many = FACTS._replace(n_documents=10, n_tokens=1000), FACTS._replace(n_documents=10**7, n_tokens=10**8)
     assert gpu.open_device(config, FACTS, few) == gpu.open_device(config, FACTS) == UsedCard(8)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.jobs.cluster import holder
-from store.errors import NotFound, SchemaMismatch, StoreError
+from topiary.app.jobs.cluster import holder
+from topiary.store.errors import NotFound, SchemaMismatch, StoreError
 
 
 def answered(monkeypatch, *answers):

@@ -10,15 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.jobs.cluster import place
-from app.jobs.cluster.place import SILENCE_SECONDS, PlaceError, RemoteActor, WorkerPresence, list_workers
-from app.jobs.cluster.workers import WorkerLostError
-from app.machine import ROOT
+from topiary.app.jobs.cluster import place
+from topiary.app.jobs.cluster.place import SILENCE_SECONDS, PlaceError, RemoteActor, WorkerPresence, list_workers
+from topiary.app.jobs.cluster.workers import WorkerLostError
+from topiary.app.machine import ROOT
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
 
-OTHER = "from app.jobs.cluster import place\n"
+OTHER = "from topiary.app.jobs.cluster import place\n"
 OTHER += "place.list_versions = lambda: {'engine': 'e', 'numpy': '1.0', 'numba': '0.1'}\n"
 
 
@@ -49,7 +49,7 @@ def test_a_worker_of_another_version_is_refused_at_once(scheduler, tmp_path):
 
 
 def test_a_worker_without_topiary_is_refused(monkeypatch):
-    found = {"tcp://10.0.0.2:9000": ModuleNotFoundError("No module named 'app'")}
+    found = {"tcp://10.0.0.2:9000": ModuleNotFoundError("No module named 'topiary'")}
     monkeypatch.setattr(place, "list_workers", lambda client: dict.fromkeys(found))
     with pytest.raises(PlaceError, match=r"tcp://10\.0\.0\.2:9000 of tls://10\.0\.0\.1:8786 cannot load Topiary \(No"):
         place._check_versions(

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from ingest_samples import everything, text_folder, uci, write
 
-from app.ingest import survey
-from app.ingest.appending import append_path
-from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
-from app.ingest.options import ImportOptions
-from app.jobs.cluster import reading
-from app.jobs.cluster.place import PlaceError
-from store import full_text
-from store.database import Database, open_database
+from topiary.app.ingest import survey
+from topiary.app.ingest.appending import append_path
+from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.options import ImportOptions
+from topiary.app.jobs.cluster import reading
+from topiary.app.jobs.cluster.place import PlaceError
+from topiary.store import full_text
+from topiary.store.database import Database, open_database
 
 distributed = pytest.importorskip("distributed")
 
@@ -299,7 +299,7 @@ def test_nobody_waits_forever_for_workers_that_are_gone(monkeypatch: pytest.Monk
 
 
 def test_workers_with_other_sources_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert reading.list_versions()["app.ingest"] == reading.list_versions()["app.ingest"] != ""
+    assert reading.list_versions()["topiary.app.ingest"] == reading.list_versions()["topiary.app.ingest"] != ""
     own = reading.list_versions
     monkeypatch.setattr(reading, "list_versions", lambda: own() | {"scikit-learn": f"{os.getpid()}"})
     with (

@@ -13,24 +13,24 @@ import pytest
 import store_samples
 from process_samples import SMALL, small_corpus, written
 
-from app.jobs import new_run, trainer
-from app.jobs import training as mathematics
-from app.jobs.cluster import place, spread, workers
-from app.jobs.cluster.cards import AssignedCard
-from app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
-from app.jobs.cluster.place import PlaceError, WorkerPresence
-from app.jobs.cluster.spread import WorkerAnswers
-from app.jobs.cluster.workers import WorkerLostError
-from app.jobs.load_corpus import load_corpus, open_corpus
-from app.jobs.plan import Plan, RunOptions, make_plan
-from app.jobs.training import Position, Training
-from engine import models, pool, schedule, settings
-from engine.corpus import Corpus
-from store import arrays as stored
-from store import checkpoints, events, runs
-from store.corpus_rows import CorpusRow
-from store.database import Database, open_database
-from store.errors import StoreError
+from topiary.app.jobs import new_run, trainer
+from topiary.app.jobs import training as mathematics
+from topiary.app.jobs.cluster import place, spread, workers
+from topiary.app.jobs.cluster.cards import AssignedCard
+from topiary.app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
+from topiary.app.jobs.cluster.place import PlaceError, WorkerPresence
+from topiary.app.jobs.cluster.spread import WorkerAnswers
+from topiary.app.jobs.cluster.workers import WorkerLostError
+from topiary.app.jobs.load_corpus import load_corpus, open_corpus
+from topiary.app.jobs.plan import Plan, RunOptions, make_plan
+from topiary.app.jobs.training import Position, Training
+from topiary.engine import models, pool, schedule, settings
+from topiary.engine.corpus import Corpus
+from topiary.store import arrays as stored
+from topiary.store import checkpoints, events, runs
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, open_database
+from topiary.store.errors import StoreError
 
 distributed = pytest.importorskip("distributed")
 

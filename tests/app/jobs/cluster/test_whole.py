@@ -10,11 +10,11 @@ import psutil
 import pytest
 from process_samples import NOBODY, SMALL, ended, order, small_corpus, wait_for, written
 
-from app.jobs import launcher, map_work, new_run, trainer
-from app.jobs.cluster import place, whole
-from app.jobs.new_run import create_group
-from store import events, runs
-from store.database import Database, open_database
+from topiary.app.jobs import launcher, map_work, new_run, trainer
+from topiary.app.jobs.cluster import place, whole
+from topiary.app.jobs.new_run import create_group
+from topiary.store import events, runs
+from topiary.store.database import Database, open_database
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from app.jobs.cluster import workers
-from app.jobs.cluster.workers import ClusterFacts, SweepPace, WorkerFacts, WorkerReport
+from topiary.app.jobs.cluster import workers
+from topiary.app.jobs.cluster.workers import ClusterFacts, SweepPace, WorkerFacts, WorkerReport
 
 ONE, TWO = (
     WorkerFacts.of(f"tcp://10.0.0.{n}:4", WorkerReport(10 * n, 300, 2.0, 7), {"name": f"w{n}", "memory_limit": 9})

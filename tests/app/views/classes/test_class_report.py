@@ -10,18 +10,18 @@ import pytest
 from numbers_traced import untraced
 from topic_hierarchies import CLASSES, arrays, hierarchy_with_classes, vocabulary
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.predictions import Classified, Misled
-from app.analysis.read_hierarchy import build_hierarchy
-from app.views.classes.class_figures import blend_colour, choose_ink, draw_heat_table
-from app.views.classes.class_report import ClassReport, draw_class_report, draw_no_classes
-from app.views.explore.detail import draw_topic
-from app.views.palette import LIGHT
-from app.views.tree.class_overlay import find_class_overlay, format_signed
-from app.views.tree.opening import choose_first_roots, find_opening_threshold
-from app.views.tree.picture import TreeChoice, draw_tree
-from engine.hierarchy.class_scores import score_predictions
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.predictions import Classified, Misled
+from topiary.app.analysis.read_hierarchy import build_hierarchy
+from topiary.app.views.classes.class_figures import blend_colour, choose_ink, draw_heat_table
+from topiary.app.views.classes.class_report import ClassReport, draw_class_report, draw_no_classes
+from topiary.app.views.explore.detail import draw_topic
+from topiary.app.views.palette import LIGHT
+from topiary.app.views.tree.class_overlay import find_class_overlay, format_signed
+from topiary.app.views.tree.opening import choose_first_roots, find_opening_threshold
+from topiary.app.views.tree.picture import TreeChoice, draw_tree
+from topiary.engine.hierarchy.class_scores import score_predictions
+from topiary.engine.hierarchy.tree import Node
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import numpy as np
 from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, changed, frame_of
 
-from app.analysis.comparison import compare
-from app.analysis.hierarchy import measure_coherence
-from app.analysis.seeds import UNKNOWN_SPREAD
-from app.views.compare.head import draw_coherence
+from topiary.app.analysis.comparison import compare
+from topiary.app.analysis.hierarchy import measure_coherence
+from topiary.app.analysis.seeds import UNKNOWN_SPREAD
+from topiary.app.views.compare.head import draw_coherence
 
 
 def known(run, value, widths=WIDTHS):

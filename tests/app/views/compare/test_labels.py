@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 from topic_pairs import changed, opinionated
 
-from app.analysis.comparison import Comparison
-from app.views.compare.labels import LabelAccuracy, choose_class, describe_cost, draw_labels, rank_classes
+from topiary.app.analysis.comparison import Comparison
+from topiary.app.views.compare.labels import LabelAccuracy, choose_class, describe_cost, draw_labels, rank_classes
 
 
 def speaking_for(comparison, groups):

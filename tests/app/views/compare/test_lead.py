@@ -9,9 +9,9 @@ import pytest
 from topic_hierarchies import arrays
 from topic_pairs import WIDTHS, changed, frame_of, opinionated, reword, same
 
-from app.analysis.comparison import compare, find_edge_changes
-from app.views.compare.labels import LabelAccuracy
-from app.views.compare.lead import LeadFacts, describe_lines, draw_lead, find_largest_change, find_opening
+from topiary.app.analysis.comparison import compare, find_edge_changes
+from topiary.app.views.compare.labels import LabelAccuracy
+from topiary.app.views.compare.lead import LeadFacts, describe_lines, draw_lead, find_largest_change, find_opening
 
 
 def run(number=7, **more):

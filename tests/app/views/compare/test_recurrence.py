@@ -10,10 +10,10 @@ import pytest
 from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, frame_of, permuted
 
-from app.analysis.hierarchy import format_identity
-from app.analysis.mixing import ENTROPY, LIKELIHOOD, TOTAL, MixingFigure
-from app.analysis.recurrence import SeedGroup, measure_group
-from app.views.compare.recurrence import (
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.mixing import ENTROPY, LIKELIHOOD, TOTAL, MixingFigure
+from topiary.app.analysis.recurrence import SeedGroup, measure_group
+from topiary.app.views.compare.recurrence import (
     SeedReport,
     describe_most,
     draw_found_link,
@@ -21,7 +21,7 @@ from app.views.compare.recurrence import (
     draw_seed_page,
     explain_waiting,
 )
-from app.views.explore.detail import draw_topic, list_relatives
+from topiary.app.views.explore.detail import draw_topic, list_relatives
 
 TAU = 1.0
 

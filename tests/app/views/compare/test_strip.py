@@ -7,10 +7,10 @@ import numpy as np
 from topic_hierarchies import NASTY, arrays, make_hierarchy
 from topic_pairs import WIDTHS, changed, frame_of, opinionated, reword, same
 
-from app.analysis.comparison import compare
-from app.analysis.hierarchy import format_identity
-from app.views.compare.strip import TOPICS, choose_largest, draw_strip
-from app.views.compare.trees import find_overlay
+from topiary.app.analysis.comparison import compare
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.views.compare.strip import TOPICS, choose_largest, draw_strip
+from topiary.app.views.compare.trees import find_overlay
 
 
 def list_cells(page):

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 from topic_pairs import changed
 
-from app.analysis.comparison import Agreement
-from app.analysis.seeds import Range, SeedSpread, compare_estimates
-from app.views.compare.summary import (
+from topiary.app.analysis.comparison import Agreement
+from topiary.app.analysis.seeds import Range, SeedSpread, compare_estimates
+from topiary.app.views.compare.summary import (
     compare_perplexities,
     describe_seeds,
     draw_verdict,

@@ -8,17 +8,17 @@ import pytest
 from topic_hierarchies import NASTY, arrays
 from topic_pairs import WIDTHS, changed, frame_of, reword, same
 
-from app.analysis.comparison import KINDS, Agreement, Comparison, compare, count_kinds, find_edge_changes
-from app.analysis.hierarchy import format_identity
-from app.analysis.seeds import Range, SeedSpread
-from app.views.compare import head, summary
-from app.views.compare import pair as compare_pair
-from app.views.compare import table as compare_table
-from app.views.compare.trees import CompareCut, choose_dashes, choose_edge_colour, draw_trees
-from app.views.palette import LIGHT, LIVE
-from app.views.text import LONGEST_TITLE
-from engine.hierarchy.align import TopicPair
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.comparison import KINDS, Agreement, Comparison, compare, count_kinds, find_edge_changes
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.seeds import Range, SeedSpread
+from topiary.app.views.compare import head, summary
+from topiary.app.views.compare import pair as compare_pair
+from topiary.app.views.compare import table as compare_table
+from topiary.app.views.compare.trees import CompareCut, choose_dashes, choose_edge_colour, draw_trees
+from topiary.app.views.palette import LIGHT, LIVE
+from topiary.app.views.text import LONGEST_TITLE
+from topiary.engine.hierarchy.align import TopicPair
+from topiary.engine.hierarchy.tree import Node
 
 NAN = float("nan")
 

@@ -8,17 +8,24 @@ import pytest
 from topic_hierarchies import NASTY, arrays, signed_hierarchy
 from topic_pairs import WIDTHS, changed, frame_of, opinionated, reword
 
-from app.analysis.comparison import KINDS, Comparison, compare, count_kinds, find_edge_changes, measure_agreement
-from app.views.compare.table import compute_edge_change_key, draw_edge_legend
-from app.views.compare.trees import (
+from topiary.app.analysis.comparison import (
+    KINDS,
+    Comparison,
+    compare,
+    count_kinds,
+    find_edge_changes,
+    measure_agreement,
+)
+from topiary.app.views.compare.table import compute_edge_change_key, draw_edge_legend
+from topiary.app.views.compare.trees import (
     ComparePicture,
     choose_edge_colour,
     choose_first_cut,
     draw_compare_picture,
     draw_trees,
 )
-from app.views.palette import LIGHT
-from app.views.tree.class_overlay import find_class, find_class_overlay
+from topiary.app.views.palette import LIGHT
+from topiary.app.views.tree.class_overlay import find_class, find_class_overlay
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import pytest
 from numbers_traced import untraced
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.document_table import DocumentFilter, StrongestTopic
-from app.analysis.hierarchy import Hierarchy
-from app.views.documents.document_table import (
+from topiary.app.analysis.document_table import DocumentFilter, StrongestTopic
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.views.documents.document_table import (
     DocumentRow,
     ReaderPlace,
     TablePage,
@@ -17,7 +17,7 @@ from app.views.documents.document_table import (
     draw_reading,
     draw_table,
 )
-from app.views.documents.documents_form import ListedDocument
+from topiary.app.views.documents.documents_form import ListedDocument
 
 SCRIPT = "<script>alert(1)</script>"
 

@@ -8,13 +8,19 @@ import pytest
 from numbers_traced import untraced
 from topic_hierarchies import NASTY, make_hierarchy
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.interpolation import decode_line, find_telling_layer
-from app.views.documents import documents_form as form
-from app.views.documents.documents_form import DocumentAction, ListedDocument, draw_line, draw_neighbours
-from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan, draw_placed_document, mark_words
-from engine.hierarchy import paths
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.interpolation import decode_line, find_telling_layer
+from topiary.app.views.documents import documents_form as form
+from topiary.app.views.documents.documents_form import DocumentAction, ListedDocument, draw_line, draw_neighbours
+from topiary.app.views.documents.placed_document import (
+    PlacedDocument,
+    TextReading,
+    WordSpan,
+    draw_placed_document,
+    mark_words,
+)
+from topiary.engine.hierarchy import paths
+from topiary.engine.hierarchy.tree import Node
 
 SCRIPT = "<script>alert(1)</script>"
 

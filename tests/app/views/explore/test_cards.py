@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topic_hierarchies import NASTY, make_hierarchy
 
-from app.analysis.hierarchy import REASONS, Hierarchy, format_identity
-from app.analysis.topic_images import draw_atom, draw_mosaic_uri, encode_png
-from app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
-from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_outline
-from app.views.explore.detail import TopicDocument, draw_topic
-from app.views.text import escape, format_percent, measure_text, replace_unprintable, shorten, wrap_words
-from app.views.tree.boxes import make_boxes
-from app.views.tree.picture import TreeChoice, cut_tree, draw_tree, reveal_topic
-from engine.hierarchy.topics import TRADE
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import REASONS, Hierarchy, format_identity
+from topiary.app.analysis.topic_images import draw_atom, draw_mosaic_uri, encode_png
+from topiary.app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
+from topiary.app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_outline
+from topiary.app.views.explore.detail import TopicDocument, draw_topic
+from topiary.app.views.text import escape, format_percent, measure_text, replace_unprintable, shorten, wrap_words
+from topiary.app.views.tree.boxes import make_boxes
+from topiary.app.views.tree.picture import TreeChoice, cut_tree, draw_tree, reveal_topic
+from topiary.engine.hierarchy.topics import TRADE
+from topiary.engine.hierarchy.tree import Node
 
 
 class Page(HTMLParser):

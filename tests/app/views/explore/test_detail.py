@@ -5,10 +5,10 @@ import pytest
 from column_samples import FACTORS, ITEMS, hierarchy_of, table
 from topic_hierarchies import NASTY, make_hierarchy, vocabulary
 
-from app.analysis.column_topics import find_topics_above, list_column_layers, rank_column_topics
-from app.analysis.hierarchy import Hierarchy
-from app.views.explore.detail import draw_column_topics, draw_topic, list_columns_above
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.column_topics import find_topics_above, list_column_layers, rank_column_topics
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.views.explore.detail import draw_column_topics, draw_topic, list_columns_above
+from topiary.engine.hierarchy.tree import Node
 
 
 @pytest.fixture

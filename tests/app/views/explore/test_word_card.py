@@ -4,10 +4,10 @@ import re
 
 from topic_hierarchies import NASTY, make_hierarchy
 
-from app.analysis.hierarchy import format_identity
-from app.analysis.word_use import WordContext, find_word_uses
-from app.views.explore.word_card import WordPassage, WordPassages, draw_word_card
-from app.views.text import escape, format_percent
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.word_use import WordContext, find_word_uses
+from topiary.app.views.explore.word_card import WordPassage, WordPassages, draw_word_card
+from topiary.app.views.text import escape, format_percent
 
 
 def test_the_topics_of_every_layer_are_listed_from_the_top_with_their_parts() -> None:

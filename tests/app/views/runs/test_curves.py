@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from app.views.runs import curves
+from topiary.app.views.runs import curves
 
 VALUES = arrays(np.float64, st.integers(0, 400), elements=st.floats(-1e6, 1e6) | st.just(float("nan")))
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from app.views.runs.film_track import HEIGHT, WIDTH, draw_curve, draw_track, place_moments
+from topiary.app.views.runs.film_track import HEIGHT, WIDTH, draw_curve, draw_track, place_moments
 
 KEPT = [1, 2, 5, 10, 64, 128, 256, 300, 310, 320]
 

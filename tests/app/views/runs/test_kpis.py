@@ -3,9 +3,9 @@
 import re
 from datetime import UTC, datetime
 
-from app.jobs.cluster.workers import ClusterFacts, WorkerFacts
-from app.views.runs import kpis as view
-from app.views.runs.kpis import draw_workers
+from topiary.app.jobs.cluster.workers import ClusterFacts, WorkerFacts
+from topiary.app.views.runs import kpis as view
+from topiary.app.views.runs.kpis import draw_workers
 
 ONE = WorkerFacts("tcp://10.0.0.1:4", "w<1>", 1200, 2.5e6, 412_000_000, 8_000_000_000)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from app.jobs.estimates import Estimate
-from app.views.runs.run_choice import RunChoice, draw_marked, draw_run_choice, explain_order
-from app.views.runs.run_table import TableRun, draw_run_table, list_differing
+from topiary.app.jobs.estimates import Estimate
+from topiary.app.views.runs.run_choice import RunChoice, draw_marked, draw_run_choice, explain_order
+from topiary.app.views.runs.run_table import TableRun, draw_run_table, list_differing
 
 
 def run(number: int, **fields: Any) -> Any:

@@ -7,15 +7,15 @@ from types import SimpleNamespace
 import pytest
 from numbers_traced import untraced
 
-from app.jobs.estimates import choose_headline, summarize_estimate
-from app.jobs.forks import format_default
-from app.views import top_bar
-from app.views.markup import write_attributes, write_element
-from app.views.run_facts import format_number, format_perplexity, format_rate, format_span
-from app.views.runs import kpis
-from app.views.runs.new_run_form import FormField, describe_bounds, draw_new_run_form
-from app.views.runs.run_list import draw_empty_store, draw_runs, draw_sparkline, matches_search
-from store.events import StructureChange
+from topiary.app.jobs.estimates import choose_headline, summarize_estimate
+from topiary.app.jobs.forks import format_default
+from topiary.app.views import top_bar
+from topiary.app.views.markup import write_attributes, write_element
+from topiary.app.views.run_facts import format_number, format_perplexity, format_rate, format_span
+from topiary.app.views.runs import kpis
+from topiary.app.views.runs.new_run_form import FormField, describe_bounds, draw_new_run_form
+from topiary.app.views.runs.run_list import draw_empty_store, draw_runs, draw_sparkline, matches_search
+from topiary.store.events import StructureChange
 
 NASTY = "<img src=x onerror=alert(1)>\"'&"
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.views.text import BOLD, measure_text
-from app.views.tree.boxes import GIST_HEAD, GIST_LEADING, PADDING, make_boxes
+from topiary.app.views.text import BOLD, measure_text
+from topiary.app.views.tree.boxes import GIST_HEAD, GIST_LEADING, PADDING, make_boxes
 
 
 def test_letters_grow_with_the_share_of_a_topic_and_never_because_its_box_is_small():

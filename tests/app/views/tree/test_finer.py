@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.hierarchy import Hierarchy, format_identity
-from app.export.trees import render_tree
-from app.views.explore.controls import draw_tree_foot
-from app.views.explore.refining import draw_opened_list
-from app.views.palette import LIGHT
-from app.views.tree.finer import DOTS, MOST
-from app.views.tree.picture import TreeChoice, draw_tree
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.export.trees import render_tree
+from topiary.app.views.explore.controls import draw_tree_foot
+from topiary.app.views.explore.refining import draw_opened_list
+from topiary.app.views.palette import LIGHT
+from topiary.app.views.tree.finer import DOTS, MOST
+from topiary.app.views.tree.picture import TreeChoice, draw_tree
+from topiary.engine.hierarchy.tree import Node
 
 RUN = 12
 LAYERS = (1, 2, 3)

@@ -6,8 +6,8 @@ import re
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.hierarchy import format_identity
-from app.views.tree.icicle import draw_icicle, lay_out_icicle
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.views.tree.icicle import draw_icicle, lay_out_icicle
 
 
 @pytest.mark.parametrize("widths", [(40, 20, 8), (6, 3), (5,), (3, 3, 3, 3)])

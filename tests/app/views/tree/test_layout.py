@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.hierarchy import Hierarchy
-from app.views.tree.boxes import TopicBox, make_boxes
-from app.views.tree.layout import APART, TreeLayout, lay_out_tree
-from app.views.tree.opening import choose_first_roots
-from app.views.tree.picture import TreeChoice, cut_tree, draw_tree
-from app.views.tree.positions import (
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.views.tree.boxes import TopicBox, make_boxes
+from topiary.app.views.tree.layout import APART, TreeLayout, lay_out_tree
+from topiary.app.views.tree.opening import choose_first_roots
+from topiary.app.views.tree.picture import TreeChoice, cut_tree, draw_tree
+from topiary.app.views.tree.positions import (
     BoxGaps,
     BoxSizes,
     count_crossings,
@@ -20,7 +20,7 @@ from app.views.tree.positions import (
     order_layers,
     settle_centres,
 )
-from engine.hierarchy.tree import Node, Subnetwork
+from topiary.engine.hierarchy.tree import Node, Subnetwork
 
 
 def picture(

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from topic_hierarchies import make_hierarchy, signed_hierarchy
 
-from app.analysis.hierarchy import format_identity
-from app.export import trees
-from app.views.explore.controls import ControlState, draw_controls, draw_map_foot, draw_map_legend, draw_outline
-from app.views.explore.detail import draw_topic
-from app.views.palette import LIGHT, LIVE, RARER_DASHES
-from app.views.tree.map_svg import MapChoice, draw_map
-from app.views.tree.picture import TreeChoice, draw_tree, write_caption
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.export import trees
+from topiary.app.views.explore.controls import ControlState, draw_controls, draw_map_foot, draw_map_legend, draw_outline
+from topiary.app.views.explore.detail import draw_topic
+from topiary.app.views.palette import LIGHT, LIVE, RARER_DASHES
+from topiary.app.views.tree.map_svg import MapChoice, draw_map
+from topiary.app.views.tree.picture import TreeChoice, draw_tree, write_caption
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -6,9 +6,9 @@ import pytest
 from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import frame_of, narrow
 
-from app.analysis.comparison import compare
-from app.views.compare.trees import choose_first_cut
-from app.views.tree.opening import (
+from topiary.app.analysis.comparison import compare
+from topiary.app.views.compare.trees import choose_first_cut
+from topiary.app.views.tree.opening import (
     LOWEST,
     STEP,
     USUAL,
@@ -19,8 +19,8 @@ from app.views.tree.opening import (
     find_opening_threshold,
     list_joined_topics,
 )
-from app.views.tree.picture import TreeChoice, cut_tree, draw_tree, reveal_topic
-from engine.hierarchy.tree import Edge, Node, cut_subnetwork
+from topiary.app.views.tree.picture import TreeChoice, cut_tree, draw_tree, reveal_topic
+from topiary.engine.hierarchy.tree import Edge, Node, cut_subnetwork
 
 
 def test_a_wide_model_opens_at_the_threshold_of_the_paper() -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from topic_hierarchies import arrays, vocabulary
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.read_hierarchy import build_hierarchy
-from app.views.palette import LIGHT
-from app.views.tree.picture import TreeChoice, draw_tree, find_edge_news
-from engine.hierarchy.tree import Node
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.read_hierarchy import build_hierarchy
+from topiary.app.views.palette import LIGHT
+from topiary.app.views.tree.picture import TreeChoice, draw_tree, find_edge_news
+from topiary.engine.hierarchy.tree import Node
 
 ROOTS = tuple(Node(2, k) for k in range(3))
 CHOICE = TreeChoice(ROOTS, 1.0)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from topic_hierarchies import NASTY, make_hierarchy
 
-from app.analysis.hierarchy import format_identity
-from app.analysis.recurrence import measure_group
-from app.views.palette import LIGHT, LIVE, PictureTheme, find_layer_border, find_layer_colour
-from app.views.text import measure_text
-from app.views.tree.picture import TreeChoice, draw_tree, write_caption
-from app.views.tree.tree_svg import WordMarking, _draw_line
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.recurrence import measure_group
+from topiary.app.views.palette import LIGHT, LIVE, PictureTheme, find_layer_border, find_layer_colour
+from topiary.app.views.text import measure_text
+from topiary.app.views.tree.picture import TreeChoice, draw_tree, write_caption
+from topiary.app.views.tree.tree_svg import WordMarking, _draw_line
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
+from topiary.app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
 
 
 def test_names_of_topics_and_groups_are_no_markup():

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from app.views.trends.time_chart import (
+from topiary.app.views.trends.time_chart import (
     NARROW,
     TimeAxis,
     TimeLine,
