@@ -216,7 +216,7 @@ import sys
 import topiary.app.cli.main, topiary.app.cli.runs, topiary.app.jobs.trainer, topiary.app.jobs.new_run
 import topiary.app.pages.form_fields
 assert "topiary.engine.gpu.sweeps" not in sys.modules and "numba" not in sys.modules
-import topiary.engine.kernels.dlda
+import topiary.engine.models.dlda.kernel
 found = [name for name in sys.modules
     if name.startswith(("numba_cuda", "cuda.", "topiary.engine.gpu.cuda", "topiary.engine.gpu.warp"))]
 assert not found, found
