@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from topiary.engine import models, settings
-from topiary.engine.contract import Batch, Facts, Kernel, Sweeps, flatten, unflatten
+from topiary.engine.contract import Batch, Facts, Kernel, PredictingKernel, Sweeps, flatten, unflatten
 from topiary.engine.hierarchy import effects, evaluate
 from topiary.engine.pool import BlockSum, BlockSums, add_statistics
 
@@ -363,8 +363,7 @@ def in_blocks(case: Case, n_blocks: int, steps: int = 2) -> tuple[list[Any], Any
         found.append(functools.reduce(add_statistics, (statistics for statistics, _ in got)))
         state, _ = kernel.move(SEED, state, found[-1])
         local = [own for _, own in got]
-        if kernel.settle is not None:
-            local = [kernel.settle(SEED, state, part, own) for part, own in zip(parts, local, strict=True)]
+        local = [kernel.settle(SEED, state, part, own) for part, own in zip(parts, local, strict=True)]
     return found, state
 
 
@@ -447,8 +446,7 @@ def test_a_run_that_goes_on_from_a_snapshot_starts_with_its_topics_and_steps(cas
 @every_case
 def test_a_model_that_predicts_gives_every_class_a_probability(case):
     kernel, state, _ = trained(case)
-    if kernel.predict is None:
-        assert kernel.read_features is None
+    if not isinstance(kernel, PredictingKernel):
         return
     read = kernel.read_features(state, documents(case.data))
     assert [layer.shape for layer in read] == [(N, layer.shape[1]) for layer in kernel.topics(state).phi]
