@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.tables import column_names
+from topiary.app.ingest.tables import names as column_names
 from topiary.app.ingest.tables.roles import split_columns
 from topiary.app.ingest.tables.values import is_date_column, is_missing, is_number, parse_date
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from topiary.app.ingest.readers.markup import read_page
+from topiary.app.ingest.readers.html import read_page
 
 
 @pytest.mark.parametrize(

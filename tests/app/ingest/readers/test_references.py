@@ -15,12 +15,12 @@ from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import inspect_path, read_source
 from topiary.app.ingest.new_documents import Rules, read_new_documents
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers import text_kinds
-from topiary.app.ingest.readers.references import decode_value, read_entries
-from topiary.app.ingest.report.report import list_lines
+from topiary.app.ingest.readers.publications import decode_value, read_entries
+from topiary.app.ingest.report import list_lines
 from topiary.app.ingest.source import TextDocument, TextSource
+from topiary.app.ingest.tables import sniff
 from topiary.app.ingest.text.cleaning import make_word_pattern
-from topiary.app.ingest.text.wording import Wording
+from topiary.app.ingest.text.words import Wording
 
 
 def documents(path: Path, **options: str) -> tuple[TextSource, list[TextDocument]]:
@@ -152,7 +152,7 @@ def test_bibtex_made_to_be_slow_is_not() -> None:
     ],
 )  # fmt: skip
 def test_a_text_is_known_by_its_content_alone(text: str, kind: str | None) -> None:
-    assert text_kinds.find_kind_of_text(text.removeprefix("\ufeff")) == kind
+    assert sniff.find_kind_of_text(text.removeprefix("\ufeff")) == kind
 
 
 @pytest.mark.parametrize("name", ["ris", "wos", "medline", "bibtex"])

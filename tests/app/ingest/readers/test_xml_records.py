@@ -12,7 +12,7 @@ from topiary.app.ingest import registry
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import read_source
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers.xml_records import find_records
+from topiary.app.ingest.readers.xml import find_records
 from topiary.app.ingest.source import TextDocument, TextSource
 
 
