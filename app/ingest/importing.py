@@ -12,7 +12,7 @@ import numpy as np
 
 from topiary.app.ingest import registry, vectorise
 from topiary.app.ingest.column_kinds import ValueWriter
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.new_documents import Rules, WordCounts, find_rules, make_recounter
 from topiary.app.ingest.options import APPENDED, ImportOptions
 from topiary.app.ingest.readers.matrices import MOST_TOKENS
@@ -525,10 +525,8 @@ class Addition:
 
     def __str__(self) -> str:
         """Return a sentence on the appended documents."""
-        count = "1 document" if self.documents == 1 else f"{self.documents:,} documents"
-        return (
-            f"{count} appended ({describe_parts(self.documents, self.train, self.validation)}), {self.vocabulary_said}"
-        )
+        parts = describe_parts(self.documents, self.train, self.validation)
+        return f"{plural(self.documents, 'document')} appended ({parts}), {self.vocabulary_said}"
 
     @property
     def vocabulary_said(self) -> str:
@@ -770,7 +768,7 @@ def _note_labels(reading: _Reading, row: CorpusRow) -> list[str]:
         return []
     named = ", ".join(repr(name) for name, _ in reading.classes.most_common(_MOST_LISTED))
     n_documents = reading.classes.total()
-    subject = "1 document has a label" if n_documents == 1 else f"{n_documents:,} documents have labels"
+    subject = plural(n_documents, "document has a label", "documents have labels")
     consequence = "which has no classes" if not row.label_names else "whose classes stay"
     return [f"{subject} that the corpus does not know, {consequence}: {named}; they are kept as a column, label"]
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions, is_file
 from topiary.app.ingest.readers import counts_arrays
 from topiary.app.ingest.readers.documents import KINDS, PICTURED, read_contents
@@ -270,8 +270,7 @@ def describe_known_words(tokens: int, stopped: int) -> str:
     words, count, are = ("word", "counts", "is") if tokens == 1 else ("words", "count", "are")
     if not stopped:
         return f"{words} {are} known to the corpus"
-    left_out = f"{stopped:,} stop {'word' if stopped == 1 else 'words'} left out"
-    return f"{words} that {count} {are} known to the corpus ({left_out})"
+    return f"{words} that {count} {are} known to the corpus ({plural(stopped, 'stop word')} left out)"
 
 
 def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[NewDocument]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from topiary.app.ingest.errors import plural
 from topiary.app.ingest.options import CHAPTERS, ImportOptions
 from topiary.app.ingest.source import GUESS, LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
 from topiary.app.ingest.tables.values import Column, ColumnProfiles, is_number
@@ -494,7 +495,7 @@ def _warn_of_words(observer: Observer, tokens_kept: int, words_kept: int) -> Ite
     if observer.cuts and observer.tokens and tokens_kept < (1 - _LOST_SHARE) * observer.tokens:
         yield f"the cuts take {_describe_share(observer.tokens - tokens_kept, observer.tokens)} words away; cut less"
     if observer.cuts and words_kept < _FEW_KEPT:
-        subject = "1 word is kept" if words_kept == 1 else f"{words_kept} different words are kept"
+        subject = plural(words_kept, "word is kept", "different words are kept")
         yield f"only {subject}, too few for topics; cut less, or import more documents"
 
 
@@ -553,7 +554,7 @@ def describe_recommendation(recommendation: Recommendation) -> str:
         begin = f"these look like messages: {recommendation.documents:,} of {recommendation.of:,} documents begin with"
         return f"{begin} From: and Subject:; --strip-mail leaves out headers, quoted lines and signatures ({effect})"
     words = recommendation.words
-    are = "1 word is" if len(words) == 1 else f"{len(words):,} words are"
+    are = plural(len(words), "word is", "words are")
     named = f"{', '.join(words[:_NAMED_COMMON])}{', …' if len(words) > _NAMED_COMMON else ''}"
     where = f"{are} everywhere in this corpus and may say little ({named})"
     return f"{where}; --leave-out-common leaves them out ({effect})"
@@ -809,14 +810,14 @@ def list_summary(report: Report) -> tuple[str, ...]:
     read = "; ".join(f"{name} {text}" for name, text in (guess | report.understood).items())
     roles = ", ".join(f"{each.role} is {each.name!r}" for each in report.columns if each.role not in ("other", "date"))
     kinds = f"; other columns: {listed}" if (listed := describe_kinds(report.kinds)) else ""
-    left_out = ", ".join(_count_things(cut.words, *CUTS[cut.option]) for cut in report.cuts if cut.words)
+    left_out = ", ".join(plural(cut.words, *CUTS[cut.option]) for cut in report.cuts if cut.words)
     return (
         f"read as {_describe_format(report)}" + (f"; {read}" if read else ""),
         (roles or _describe_kind(report)) + kinds,
         f"{_describe_documents(report)}; {_describe_labels(report) or 'no labels'}",
-        f"{_count_things(report.words, 'different word')} met, {report.words_kept:,} kept"
+        f"{plural(report.words, 'different word')} met, {report.words_kept:,} kept"
         + (f"; left out {left_out}" if left_out else ""),
-        f"{report.tokens_kept:,} of {_count_things(report.tokens, 'word')} counted"
+        f"{report.tokens_kept:,} of {plural(report.tokens, 'word')} counted"
         + (f"; {shares}" if (shares := _describe_shares(report.languages) or _describe_shares(report.scripts)) else ""),
     )
 
@@ -848,7 +849,7 @@ def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
         (
             CUTS[cut.option][1],
             f"--{cut.option.replace('_', '-')} {cut.setting}",
-            f"{_count_things(cut.words, 'word')}, {cut.tokens:,} times" if cut.words else "none",
+            f"{plural(cut.words, 'word')}, {cut.tokens:,} times" if cut.words else "none",
             " ".join(cut.examples),
         )
         for cut in report.cuts
@@ -882,9 +883,9 @@ def _write_lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "kinds", describe_kinds(report.kinds)
     yield "scripts", _describe_shares(report.scripts)
     yield "languages", _describe_shares(report.languages)
-    yield "words", f"{_count_things(report.tokens, 'word')}, {report.words:,} different"
+    yield "words", f"{plural(report.tokens, 'word')}, {report.words:,} different"
     share = f" ({100 * report.tokens_kept / report.tokens:.0f} %)" if report.tokens else ""
-    yield "kept", f"{_count_things(report.tokens_kept, 'word')}{share}, {report.words_kept:,} different"
+    yield "kept", f"{plural(report.tokens_kept, 'word')}{share}, {report.words_kept:,} different"
     yield "chosen", ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in report.options.items())
 
 
@@ -901,10 +902,7 @@ def _describe_documents(report: Report) -> str:
         (report.read - report.documents, "left out"),
     )
     return ", ".join(
-        [
-            _count_things(report.read, "document"),
-            *(f"{count:,} {description}" for count, description in counts if count > 0),
-        ]
+        [plural(report.read, "document"), *(f"{count:,} {description}" for count, description in counts if count > 0)]
     )
 
 
@@ -913,7 +911,7 @@ def _describe_labels(report: Report) -> str:
         return ""
     largest = ", ".join(f"{name} {times:,}" for name, times in report.labels[:LABELS])
     rest = f" and {report.classes - LABELS:,} more" if report.classes > LABELS else ""
-    return f"{_count_things(report.classes, 'class', 'classes')}: {largest}{rest}"
+    return f"{plural(report.classes, 'class', 'classes')}: {largest}{rest}"
 
 
 def _describe_shares(shares: Sequence[Share]) -> str:
@@ -923,8 +921,3 @@ def _describe_shares(shares: Sequence[Share]) -> str:
 
 def _describe_kind(report: Report) -> str:
     return {"counts": "counts of words", "binary": "only whether a word occurs", "real": "real numbers"}[report.kind]
-
-
-def _count_things(n: int, singular: str, plural: str = "") -> str:
-    """Return a number and the singular or plural of a word, which by default ends in s."""
-    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topiary.app.ingest import report
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers import matrices
 from topiary.app.ingest.report import (
@@ -218,7 +218,7 @@ def _find_rejoining(survey: _Survey, options: ImportOptions) -> tuple[Rejoining,
     decision = survey.cut.decide()
     if decision is None or not decision.joined:
         return Rejoining("soft"), ""
-    words = "1 word" if decision.joined == 1 else f"{decision.joined:,} words"
+    words = plural(decision.joined, "word")
     note = f"{words} cut at the end of a line joined ({decision.examples[0]})"
     if decision.kept:
         note += f", {decision.kept:,} kept with the hyphen ({decision.examples[1]})"
@@ -298,12 +298,12 @@ def _find_lemmas(path: str, text_languages: tuple[str, ...], options: ImportOpti
 def _note_pages(n: int) -> str:
     if not n:
         return ""
-    subject = "1 document is a page" if n == 1 else f"{n:,} documents are pages"
+    subject = plural(n, "document is a page", "documents are pages")
     return f"{subject} in HTML, read without tags, scripts and styles (change it with --html)"
 
 
 def _note_mail(n: int) -> str:
-    subject = "1 document" if n == 1 else f"{n:,} documents"
+    subject = plural(n, "document")
     return f"mail headers, quoted lines and signatures were left out of {subject}" if n else ""
 
 
@@ -325,7 +325,7 @@ def _find_phrases(
 def _note_phrases(phrases: tuple[str, ...]) -> str:
     if not phrases:
         return "no two words belong together closely enough to be a phrase; lower --phrase-npmi or --phrase-count"
-    subject = "1 phrase is" if len(phrases) == 1 else f"{len(phrases):,} phrases are"
+    subject = plural(len(phrases), "phrase is", "phrases are")
     return f"{subject} counted as one word: {', '.join(phrases[:_EXAMPLES])}{' …' if len(phrases) > _EXAMPLES else ''}"
 
 
@@ -436,7 +436,7 @@ def find_common(
     common = find_common_words(document_counts, totals, lengths)
     ranked = common[np.argsort(-document_counts[common], kind="stable")]
     if len(ranked):
-        are = "1 word that is" if len(ranked) == 1 else f"{len(ranked)} words that are"
+        are = plural(len(ranked), "word that is", "words that are")
         notes.append(f"{are} everywhere left out: {' '.join(vocabulary[word] for word in ranked.tolist())}")
     return common
 
@@ -702,7 +702,7 @@ def _renumber_counts(counts: CountFile, new_number: Array, where: str) -> CountF
 def _note_parts(source: TextSource, record: _DocumentRecord, part: Array | None) -> None:
     """Append notes about documents that are left out, and about a file with documents of one part only."""
     if record.left_out:
-        them = "1 document is" if record.left_out == 1 else f"{record.left_out:,} documents are"
+        them = plural(record.left_out, "document is", "documents are")
         source.notes.append(f"{them} in neither the training nor the test part and left out")
     if part is None and set(record.part) != {None}:
         source.notes.append("the file has only one of training and test documents, so the test part is drawn by seed")

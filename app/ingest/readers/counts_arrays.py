@@ -1,14 +1,9 @@
 """Readers of counts in matrices and arrays: MatrixMarket, NumPy and SciPy, MATLAB, and images in idx files."""
 
-import json
 import math
-import os
-import subprocess
-import sys
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -20,12 +15,9 @@ from scipy.io.matlab import MatReadError
 from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.packing import open_seekable, read_start
 from topiary.app.ingest.readers import matrices
-from topiary.app.ingest.readers.matrices import LARGEST, MOST_WORDLESS, is_valid_compressed
 from topiary.app.ingest.source import BLOCK, Array, CountSource, Reader, Rows, make_untitled
 from topiary.app.ingest.tables import joining
-from topiary.app.machine import build_python_path
 from topiary.engine.contract import TEST, TRAIN, Counts
 
 _SHORTEST_ENTRY = len(b"1 1\n")  # bytes of the shortest entry
@@ -132,11 +124,9 @@ def _limit_entries(path: Path) -> int:
     return (packing.limit_unpacked(size) if packing.is_packed(path) else size) // _SHORTEST_ENTRY + 1
 
 
-# Names of the arrays in files of SciPy's sparse matrices.
+# Names of the arrays of a sparse matrix that was saved without SciPy's name of its form.
 _COMPRESSED = ("data", "indices", "indptr", "shape")
 _PAIRS = ("data", "row", "col", "shape")
-_DIAGONALS = ("data", "offsets", "shape")
-_INVALID_POSITION = "is a sparse matrix with a place outside of it; save it again"
 _MOST_EMPTY = 10_000_000  # rows or columns without a count that a matrix may have
 _EXTRA = ("embedding", "vectors")  # words in the names of files that do not contain counts
 
@@ -150,8 +140,8 @@ def read_npz(path: Path, options: ImportOptions) -> CountSource:
     return _read_matrices(path, packing.find_parts(path, _is_numpy, "npz or npy"), options, load_npz)
 
 
-def read_matrix(path: Path) -> scipy_sparse.csr_matrix:
-    """Return the matrix of a file of NumPy or SciPy, after checking its positions and values.
+def load_npz(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
+    """Return the matrix of a file of NumPy or SciPy as documents x words, after checking its positions and values.
 
     Raises
     ------
@@ -160,19 +150,20 @@ def read_matrix(path: Path) -> scipy_sparse.csr_matrix:
     """
     with packing.open_seekable(path) as stream, packing.refuse_damage(path, "file of NumPy", "save or copy it again"):
         try:
-            matrix = _load_arrays(path, stream)
+            matrix = _check_matrix(_load_arrays(path, stream), path)
         except ValueError as error:
             if "allow_pickle" not in str(error):
                 raise
             cause = "has Python objects in it, which could run programs; save numbers only"
             raise IngestError(path, f"{cause}, as scipy.sparse.save_npz and numpy.save do") from None
     matrices.check_values(matrix.data, path, lambda _: None)
-    return matrix
+    return _turn_to_documents(matrix, path, vocabulary_path, words)
 
 
-def load_npz(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
-    """Return the matrix of a file as documents x words; the dimension with the vocabulary's length is the words."""
-    matrix = read_matrix(path)
+def _turn_to_documents(
+    matrix: scipy_sparse.csr_matrix, path: Path, vocabulary_path: Path, words: tuple[str, ...]
+) -> scipy_sparse.csr_matrix:
+    """Return a matrix as documents x words; the dimension with the vocabulary's length is the words."""
     if matrix.shape[0] == len(words) != matrix.shape[1]:
         matrix = matrix.T.tocsr()
     joining.check_size(vocabulary_path, words, path, matrix.shape[1])
@@ -180,95 +171,57 @@ def load_npz(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy
     return matrix
 
 
-def _load_arrays(path: Path, stream: BinaryIO) -> scipy_sparse.csr_matrix:
+def _load_arrays(path: Path, stream: BinaryIO) -> Any:
     """Return the sparse matrix or the only two-dimensional array of a file."""
     if packing.find_suffix(path) == ".npy":
-        return _make_from_array(np.load(stream, allow_pickle=False), path)
+        return np.load(stream, allow_pickle=False)
     with zipfile.ZipFile(stream) as archive:
         total = sum(info.file_size for info in archive.infolist())
     if total > packing.limit_unpacked(path.stat().st_size):
         raise IngestError(path, "unpacks to far more than a file of its size should; save it again uncompressed")
     stream.seek(0)
     with np.load(stream, allow_pickle=False) as arrays:
-        names = arrays.files
-        if any(set(each) <= set(names) for each in (_COMPRESSED, _PAIRS, _DIAGONALS)):
-            return _make_compressed(arrays, path)
-        tables = [name for name in names if arrays[name].ndim == 2]
+        names = set(arrays.files)
+        if {"format", "shape"} <= names:
+            stream.seek(0)
+            return scipy_sparse.load_npz(stream)
+        if names.issuperset(_COMPRESSED):
+            return scipy_sparse.csr_matrix(tuple(arrays[name] for name in _COMPRESSED[:3]), shape=arrays["shape"])
+        if names.issuperset(_PAIRS):
+            return scipy_sparse.coo_matrix((arrays["data"], (arrays["row"], arrays["col"])), shape=arrays["shape"])
+        tables = [name for name in arrays.files if arrays[name].ndim == 2 and "shape" not in names]
         if len(tables) != 1:
-            listed = ", ".join(names)[:80] or "nothing"
+            listed = ", ".join(arrays.files)[:80] or "nothing"
             raise IngestError(path, f"has no sparse matrix and not exactly one table of numbers; it has {listed}")
-        return _make_from_array(arrays[tables[0]], path)
+        return arrays[tables[0]]
 
 
-def _make_compressed(arrays: Any, path: Path) -> scipy_sparse.csr_matrix:
-    """Return the matrix in the arrays of a file that SciPy saved."""
-    shape = tuple(int(size) for size in arrays["shape"].ravel().tolist())
-    if len(shape) != 2 or not all(0 <= size <= matrices.LARGEST for size in shape):
-        raise IngestError(path, "is not a matrix of documents x words")
-    data = _check_numbers(arrays["data"], path)
-    if max(shape) > data.size + _MOST_EMPTY:  # checked before memory is allocated for each row
-        promised = " x ".join(f"{size:,}" for size in shape)
-        raise IngestError(path, f"promises {promised}, but has only {data.size:,} counts; is it damaged?")
-    if "offsets" in arrays.files:
-        return _make_diagonal(data, arrays["offsets"], shape, path)
-    if "row" in arrays.files:
-        row, col = arrays["row"], arrays["col"]
-        _check_positions(row, shape[0], path)
-        _check_positions(col, shape[1], path)
-        return scipy_sparse.coo_matrix((data, (row, col)), shape=shape).tocsr()
-    layout = arrays["format"].item() if "format" in arrays.files else b"csr"
-    layout = layout.decode() if isinstance(layout, bytes) else str(layout)
-    if layout == "bsr":
-        return _make_blocks(data, arrays["indices"], arrays["indptr"], shape, path)
-    if layout not in ("csr", "csc"):
-        raise IngestError(path, f"is a sparse matrix in the form {layout[:20]!r}; save it as csr, csc or coo")
-    matrix_type = scipy_sparse.csr_matrix if layout == "csr" else scipy_sparse.csc_matrix
-    indptr, indices = arrays["indptr"], arrays["indices"]
-    if not matrices.is_valid_compressed(indptr, indices, data, shape if layout == "csr" else (shape[1], shape[0])):
-        raise IngestError(path, _INVALID_POSITION)
-    return matrix_type((data, indices, indptr), shape=shape).tocsr()
+def _check_matrix(matrix: Any, path: Path) -> scipy_sparse.csr_matrix:
+    """Return a matrix of whole numbers or of real ones, after checking all positions in it."""
+    if matrix.ndim != 2:
+        raise IngestError(path, f"has an array of {matrix.ndim} dimensions where documents x words should be")
+    if matrix.dtype.kind not in "biuf":
+        raise IngestError(path, f"has values of the kind {matrix.dtype}, which are no counts; save numbers")
+    if scipy_sparse.issparse(matrix):
+        if max(matrix.shape) > matrix.nnz + _MOST_EMPTY:  # checked before memory is allocated for each row
+            promised = " x ".join(f"{size:,}" for size in matrix.shape)
+            raise IngestError(path, f"promises {promised}, but has only {matrix.nnz:,} counts; is it damaged?")
+        if not _has_valid_positions(matrix):
+            raise IngestError(path, "is a sparse matrix with a place outside of it; save it again")
+    return scipy_sparse.csr_matrix(matrix).astype(np.float64 if matrix.dtype.kind == "f" else np.int64)
 
 
-def _make_diagonal(data: Array, offsets: Array, shape: tuple[int, ...], path: Path) -> scipy_sparse.csr_matrix:
-    """Return a matrix saved by its diagonals and their offsets from the main diagonal."""
-    valid = data.ndim == 2 and offsets.shape == data.shape[:1] and offsets.dtype.kind in "iu"
-    if not valid or len(np.unique(offsets)) < len(offsets) or data.shape[1] > shape[1]:
-        raise IngestError(path, _INVALID_POSITION)
-    return scipy_sparse.dia_matrix((data, offsets), shape=shape).tocsr()
-
-
-def _make_blocks(
-    data: Array, indices: Array, indptr: Array, shape: tuple[int, ...], path: Path
-) -> scipy_sparse.csr_matrix:
-    """Return a matrix saved in dense blocks of equal size."""
-    valid = data.ndim == 3 and 0 not in data.shape[1:] and not any(np.remainder(shape, data.shape[1:]))
-    rows, columns = (shape[0] // data.shape[1], shape[1] // data.shape[2]) if valid else (0, 0)
-    if (
-        not valid
-        or not matrices.is_valid_compressed(indptr, indices, indices, (rows, columns))
-        or len(data) != len(indices)
-    ):
-        raise IngestError(path, _INVALID_POSITION)
-    return scipy_sparse.bsr_matrix((data, indices, indptr), shape=shape).tocsr()
-
-
-def _make_from_array(array: Array, path: Path) -> scipy_sparse.csr_matrix:
-    if array.ndim != 2:
-        raise IngestError(path, f"has an array of {array.ndim} dimensions where documents x words should be")
-    return scipy_sparse.csr_matrix(_check_numbers(array, path))
-
-
-def _check_numbers(values: Array, path: Path) -> Array:
-    """Return values as float64 or int64; raise an error if they are not numbers."""
-    if values.dtype.kind not in "biuf":
-        raise IngestError(path, f"has values of the kind {values.dtype}, which are no counts; save numbers")
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
-
-
-def _check_positions(positions: Array, limit: int, path: Path) -> None:
-    """Raise an error if positions are not whole numbers from 0 to below ``limit``."""
-    if positions.dtype.kind not in "iu" or (len(positions) and not (positions.min() >= 0 and positions.max() < limit)):
-        raise IngestError(path, _INVALID_POSITION)
+def _has_valid_positions(matrix: Any) -> bool:
+    """Return whether all positions are in the matrix; SciPy checks less, and may write out of bounds for others."""
+    if matrix.format == "dia":
+        return bool(matrix.data.shape[1] <= matrix.shape[1])
+    if matrix.format == "coo":
+        return True  # checked when it was made
+    rows, columns = matrix.shape if matrix.format != "csc" else matrix.shape[::-1]
+    data = matrix.data
+    if matrix.format == "bsr":
+        rows, columns, data = rows // data.shape[1], columns // data.shape[2], matrix.indices
+    return matrices.is_valid_compressed(matrix.indptr, matrix.indices, data, (rows, columns))
 
 
 IMAGES, LABELS = 0x803, 0x801  # magic numbers: unsigned bytes, three dimensions and one
@@ -372,139 +325,17 @@ _MTX_FILES = "MatrixMarket: NAME.mtx or gensim's NAME.mm with its vocabulary or 
 _NPZ_FILES = "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt next to it"
 _IDX_FILES = "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)"
 
-ROOM = 1 << 31  # bytes of memory for any file
-ROOM_FOR_EACH = 32  # more bytes of memory for each byte of the file
-PATIENCE = 60.0  # seconds for any file
-PATIENCE_FOR_EACH = 1e-5  # more seconds for each byte of the file
-
-_OUTPUT = "arrays.npz"
-_REFUSED, _NO_MEMORY = 3, 4  # exit statuses
-
-
-def read_apart(path: Path) -> dict[str, Array]:
-    """Return the arrays of `read_arrays`, read in another process.
-
-    Raises
-    ------
-    IngestError
-        If the process refuses the file, crashes, takes too long or needs too much memory.
-    """
-    with tempfile.TemporaryDirectory(prefix="topiary-apart-") as folder:
-        patience = PATIENCE + PATIENCE_FOR_EACH * path.stat().st_size
-        try:
-            status, refusal = launch_child(path, folder, patience)
-        except subprocess.TimeoutExpired:
-            cause = f"could not be read within {patience:.0f} seconds, which no sound file of its size takes"
-            raise IngestError(path, f"{cause}; save it again") from None
-        if status == _REFUSED:
-            raise IngestError(path, json.loads(refusal))
-        if status == _NO_MEMORY:
-            cause = f"needs more than {_limit_memory(path) >> 20:,} MB of memory, which no sound file of its size does"
-            raise IngestError(path, f"{cause}; save it again, or a part of it")
-        if status != 0:
-            raise IngestError(path, "is damaged so badly that reading it ends the program that tries; save it again")
-        with np.load(Path(folder, _OUTPUT), allow_pickle=False) as saved:
-            return dict(saved)
-
-
-def pack_texts(strings: Iterable[str]) -> Array:
-    """Pack texts into an array of bytes; an array of strings would take the length of the longest for each."""
-    return np.frombuffer(json.dumps(list(strings)).encode(), np.uint8)
-
-
-def unpack_texts(array: Array) -> list[str]:
-    """Return the texts packed by `pack_texts`."""
-    return list(map(str, json.loads(array.tobytes())))
-
-
-def launch_child(path: Path, folder: str, patience: float) -> tuple[int, str]:
-    """Run the other process; return its exit status and its refusal as JSON, "" if there is none."""
-    one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # less memory
-    process = subprocess.run(  # noqa: S603 - our own module
-        [sys.executable, "-P", "-m", __name__, os.path.abspath(path), folder],  # noqa: PTH100 - keeps links
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": build_python_path()} | one_thread,
-        timeout=patience,
-        check=False,
-        text=True,
-        encoding="utf-8",
-    )
-    return process.returncode, process.stdout
-
-
-def run_child(path: Path, folder: str) -> tuple[int, str]:
-    """Read a file and save its arrays, in the other process; return the exit status and the refusal as JSON."""
-    try:
-        arrays: dict[str, Any] = read_arrays(path)
-        np.savez(Path(folder, _OUTPUT), **arrays)
-    except IngestError as error:
-        return _REFUSED, json.dumps(error.cause)
-    except MemoryError:
-        return _NO_MEMORY, ""
-    return 0, ""
-
-
-def limit_process(path: Path) -> None:
-    """Limit this process's memory and the size of files it writes by the size of ``path``; disable core dumps."""
-    if sys.platform == "win32":  # has no such limits
-        return
-    import resource
-
-    for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
-        most = 0 if kind == resource.RLIMIT_CORE else _limit_memory(path)
-        hard = resource.getrlimit(kind)[1]
-        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (allowed, hard))
-
-
-def _limit_memory(path: Path) -> int:
-    return ROOM + ROOM_FOR_EACH * path.stat().st_size
-
-
-def run_command() -> int:
-    """Read the file and write to the folder of the command line; return the exit status."""
-    path, folder = sys.argv[1:]
-    limit_process(Path(path))
-    status, refusal = run_child(Path(path), folder)
-    sys.stdout.write(refusal)
-    return status
-
-
 TRAINING, OBSERVED, SCORED = "wordsTrain", "wordsHeldout", "wordsTest"
 VOCABULARY, NAMES = "vocabulary", "labelsToGroup"
 LABEL_ARRAYS = ("labelsTrain", "labelsTest")
-PARTS = ("data", "indices", "indptr", "shape")  # attributes of a sparse matrix of documents x words
-
-
-def read_arrays(path: Path) -> dict[str, Array]:
-    """Return the variables of a corpus: matrices in `PARTS` such as ``wordsTrain.data``, packed strings, and labels.
-
-    Raises
-    ------
-    IngestError
-        If the file cannot be read, or a variable is of the wrong kind.
-    """
-    loaded = _load_matlab(path)
-    words = _read_strings(loaded, VOCABULARY, path)
-    arrays: dict[str, Array] = {VOCABULARY: pack_texts(words)}
-    matrices = [TRAINING, *((OBSERVED, SCORED) if OBSERVED in loaded and SCORED in loaded else ())]
-    for name in matrices:
-        matrix = _read_matrix(loaded, name, path, len(words))
-        arrays |= {f"{name}.{part}": np.asarray(getattr(matrix, part)) for part in PARTS}
-    arrays |= {name: _read_label_array(loaded, name, path) for name in LABEL_ARRAYS if name in loaded}
-    if NAMES in loaded:
-        arrays[NAMES] = pack_texts(_read_strings(loaded, NAMES, path))
-    return arrays
 
 
 def _load_matlab(path: Path) -> dict[str, Any]:
     """Return the variables of a MATLAB file; refuse a file that cannot be read or is not a corpus."""
-    if read_start(path, 6) != b"MATLAB":
+    if packing.read_start(path, 6) != b"MATLAB":
         raise IngestError(path, "is not a MATLAB file of version 5 or later")
     try:
-        with open_seekable(path) as stream:
+        with packing.open_seekable(path) as stream:
             variables: dict[str, Any] = io.loadmat(stream, chars_as_strings=True)
     except NotImplementedError:  # raised by scipy for version 7.3, which is HDF5 inside
         raise IngestError(path, "is a MATLAB 7.3 file; save it in MATLAB with -v7 and import that") from None
@@ -530,8 +361,8 @@ def _read_matrix(variables: dict[str, Any], name: str, path: Path, n_words: int)
         raise IngestError(path, cause)
     turned = _turn_matrix(matrix, name, path)
     data = turned.data
-    if not np.all((data >= 0) & (data == np.floor(data)) & (data <= LARGEST)):
-        cause = f"{name} has a value that is negative, not whole or above {LARGEST:,}"
+    if not np.all((data >= 0) & (data == np.floor(data)) & (data <= matrices.LARGEST)):
+        cause = f"{name} has a value that is negative, not whole or above {matrices.LARGEST:,}"
         raise IngestError(path, f"{cause}, so it is not a matrix of counts")
     return turned.astype(np.int32)
 
@@ -539,12 +370,12 @@ def _read_matrix(variables: dict[str, Any], name: str, path: Path, n_words: int)
 def _turn_matrix(matrix: Any, name: str, path: Path) -> scipy_sparse.csr_matrix:
     """Return the matrix as documents x words; check its indices, as SciPy would write outside of its memory."""
     documents, cells = matrix.shape[1], matrix.nnz if scipy_sparse.issparse(matrix) else matrix.size
-    if documents > cells + MOST_WORDLESS:
+    if documents > cells + matrices.MOST_WORDLESS:
         raise IngestError(path, f"{name} has {documents:,} documents, but only {cells:,} counts; is it damaged?")
     if scipy_sparse.issparse(matrix):
         matrix = matrix if matrix.format in ("csc", "csr") else matrix.tocsc()
         shape = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
-        if not is_valid_compressed(matrix.indptr, matrix.indices, matrix.data, shape):
+        if not matrices.is_valid_compressed(matrix.indptr, matrix.indices, matrix.data, shape):
             raise IngestError(path, f"{name} is a sparse matrix with a place outside of it; save the file again")
     return scipy_sparse.csr_matrix(matrix.T)
 
@@ -584,14 +415,13 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
     the corpus gets their sum, and the scored tokens separately.
     """
     (path, _), *_ = packing.find_parts(path, _is_matlab, "MATLAB")
-    arrays = read_apart(path)
-    words = tuple(unpack_texts(arrays[VOCABULARY]))
-    train = _make_csr(arrays, TRAINING)
-    has_test = f"{SCORED}.data" in arrays
-    part = np.full(train.shape[0], TRAIN, np.int8)
-    whole, scored = train, None
+    variables = _load_matlab(path)
+    words = _read_strings(variables, VOCABULARY, path)
+    train = whole = _read_matrix(variables, TRAINING, path, len(words))
+    part, scored = np.full(train.shape[0], TRAIN, np.int8), None
+    has_test = OBSERVED in variables and SCORED in variables
     if has_test:
-        held_out, observed = _make_csr(arrays, SCORED), _make_csr(arrays, OBSERVED)
+        observed, held_out = (_read_matrix(variables, name, path, len(words)) for name in (OBSERVED, SCORED))
         if observed.shape != held_out.shape:
             cause = f"{OBSERVED} has {observed.shape[0]:,} documents, but {SCORED} has {held_out.shape[0]:,}"
             raise IngestError(path, f"{cause}; they must be two parts of the same documents")
@@ -602,26 +432,23 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
         no_tokens = scipy_sparse.csr_matrix(train.shape, dtype=held_out.dtype)
         scored = matrices.tidy_matrix(scipy_sparse.vstack([no_tokens, held_out], format="csr"), path)
     counts = matrices.tidy_matrix(whole, path)
-    encoded = _join_labels(arrays, path, len(part), train.shape[0])
+    encoded = _join_labels(variables, path, len(part), train.shape[0])
     titles = [f"train {n + 1}" if n < train.shape[0] else f"test {n - train.shape[0] + 1}" for n in range(len(part))]
     return matrices.make_count_source(
         path, words, counts, titles, encoded, scored=scored, part=part if has_test else None, kind="counts"
     )
 
 
-def _make_csr(arrays: dict[str, Array], name: str) -> scipy_sparse.csr_matrix:
-    data, indices, indptr, shape = (arrays[f"{name}.{part}"] for part in PARTS)
-    return scipy_sparse.csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()))
-
-
-def _join_labels(arrays: dict[str, Array], path: Path, n_documents: int, n_train: int) -> tuple[Array, tuple[str, ...]]:
+def _join_labels(
+    variables: dict[str, Any], path: Path, n_documents: int, n_train: int
+) -> tuple[Array, tuple[str, ...]]:
     """Return the class of each document, training documents first, and the class names."""
-    raw = [arrays[name] for name in LABEL_ARRAYS if name in arrays]
+    raw = [_read_label_array(variables, name, path) for name in LABEL_ARRAYS if name in variables]
     if not raw:
         return np.full(n_documents, -1, np.int32), ()
     if [len(each) for each in raw] != [n_train, n_documents - n_train][: len(raw)] or sum(map(len, raw)) != n_documents:
         raise IngestError(path, "labelsTrain and labelsTest do not have one label for each document")
-    names = unpack_texts(arrays[NAMES]) if NAMES in arrays else []
+    names = _read_strings(variables, NAMES, path) if NAMES in variables else ()
     numbered = {str(number): name for number, name in enumerate(names, 1)}
     return joining.encode_labels((joining.write_label(label) for each in raw for label in each.tolist()), numbered)
 
@@ -629,8 +456,6 @@ def _join_labels(arrays: dict[str, Array], path: Path, n_documents: int, n_train
 _MAT_FILES = "MATLAB: NAME.mat with wordsTrain, vocabulary and, for test documents, wordsHeldout and wordsTest"
 
 
-if __name__ == "__main__":
-    sys.exit(run_command())
 READERS = (
     Reader("mtx", _MTX_FILES, ("vocabulary",), packing.make_recogniser(_is_mtx), read_mtx),
     Reader("npz", _NPZ_FILES, ("vocabulary",), packing.make_recogniser(_is_numpy), read_npz),

@@ -1,12 +1,15 @@
 """The text of pages in HTML, without the markup."""
 
 import re
-from html.parser import HTMLParser
+
+from lxml import etree
 
 PAGE_KINDS = (".html", ".htm", ".xhtml")
 
 _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
-_INLINE_TAG = re.compile("a|abbr|b|bd[io]|cite|code|data|dfn|em|font|i|kbd|mark|q|s|samp|small|span|strong|su[bp]|u")
+_INLINE = "a|abbr|b|bd[io]|cite|code|data|dfn|em|font|i|kbd|mark|q|s|samp|small|span|strong|su[bp]|u"
+_INLINE_TAG = re.compile(_INLINE)
+_BLOCK_END = re.compile(rf"</(?!(?:{_INLINE})\b)[A-Za-z][A-Za-z0-9:-]{{0,30}}\s*>", re.IGNORECASE)
 _PAGE_START = re.compile(
     r"\s*<(?:!doctype html|html|head|body|div|p|table|ul|ol|h[1-6]|article|section)\b", re.IGNORECASE
 )
@@ -16,12 +19,7 @@ _PAGE_ENDS = re.compile(
 _TAG = re.compile(r"</?[A-Za-z!][^<>]{0,300}>")
 # Smallest number of closing tags of blocks, and smallest share of characters in tags, in HTML.
 _FEWEST_BLOCKS, _TAG_SHARE = 3, 0.1
-_TEXTLESS_PART = re.compile(
-    r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL | re.IGNORECASE
-)
-_UNENDED_TAG = re.compile(r"<(?=[^<>]*(?:<|\Z))")
-_LONG_TAG = re.compile(r"<(/?[A-Za-z][A-Za-z0-9]*)[^<>]{2000,}>")
-_PAGE_GAP = re.compile(r"\s*\n\s*")
+_PAGE_GAP = re.compile(r"\s*\n\s*| {2,}")
 
 
 def is_page(text: str) -> bool:
@@ -45,44 +43,47 @@ def read_page(page: str) -> tuple[str, str]:
     >>> read_page("<title>A day</title><p>Rain <b>fell</b>.</p><p>All day.</p><script>x = 1</script>")
     ('A day', 'Rain fell.\nAll day.')
     """
+    if not page.strip():
+        return "", ""
+    # The parser leaves out the ends of blocks that it has closed before, so that words on both sides would be joined.
+    raw = _BLOCK_END.sub(r"\g<0> ", page.replace("\0", "")).encode("utf-8", "replace")
     reader = _PageReader()
-    reader.feed(_tame_tags(page))
-    reader.close()
-    return " ".join("".join(reader.title).split()), _PAGE_GAP.sub("\n", "".join(reader.text)).strip()
+    etree.fromstring(raw, etree.HTMLParser(target=reader, encoding="utf-8", huge_tree=True))
+    return " ".join("".join(reader.title).split()), _PAGE_GAP.sub(_shorten_gap, "".join(reader.text)).strip()
 
 
-def _tame_tags(page: str) -> str:
-    """Remove parts without text and close or shorten tags on which the library would take quadratic time.
-
-    A comment or script without an end extends to the end of the page, as in browsers.
-    """
-    bare = _TEXTLESS_PART.sub("", page)
-    return _LONG_TAG.sub(r"<\1>", _UNENDED_TAG.sub("&lt;", bare))
+def _shorten_gap(gap: re.Match[str]) -> str:
+    return "\n" if "\n" in gap[0] else " "
 
 
-class _PageReader(HTMLParser):
-    """A parser that collects the pieces of the title and the text."""
+class _PageReader:
+    """The target of a parser that collects the pieces of the title and the text."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.title: list[str] = []
         self.text: list[str] = []
         self._inside = ""  # the open tag of the title or of a hidden part
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002 - the signature of HTMLParser
+    def start(self, tag: str, _attributes: object) -> None:
+        """Begin the title, a hidden part, or another line."""
         if not self._inside and (tag in _HIDDEN_TAGS or (tag == "title" and not self.title)):
             self._inside = tag
         elif not _INLINE_TAG.fullmatch(tag):
             self.text.append("\n")
 
-    def handle_endtag(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
+        """End the title, a hidden part, or a line."""
         if tag == self._inside:
             self._inside = ""
         elif not _INLINE_TAG.fullmatch(tag):
             self.text.append("\n")
 
-    def handle_data(self, data: str) -> None:
+    def data(self, text: str) -> None:
+        """Add a text."""
         if self._inside == "title":
-            self.title.append(data)
+            self.title.append(text)
         elif not self._inside:
-            self.text.append(re.sub(r"\s+", " ", data))
+            self.text.append(re.sub(r"\s+", " ", text))
+
+    def close(self) -> None:
+        """End the page."""

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers.html import read_page
 from topiary.app.ingest.source import GUESS, Reader, TextDocument, TextSource
@@ -204,6 +204,8 @@ _PLACEHOLDER = re.compile(
     r"<[^<>]{3,60}>|[\u200e\u200f][^\n]{3,120}"
     r"|[\w .-]{1,120}\.(?:jpg|jpeg|png|gif|webp|mp4|3gp|opus|mp3|m4a|pdf|vcf)\b.{0,60}"
 )
+_OWN_MESSAGES = "message of WhatsApp itself", "messages of WhatsApp itself"
+_PICTURES = "picture, recording or the like", "pictures, recordings and the like"
 
 
 def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
@@ -214,7 +216,7 @@ def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
     source = TextSource(where=str(path), documents=lambda: iter(()), notes=notes, understood=understood)
 
     def documents() -> Iterator[TextDocument]:
-        left_out: Counter[str] = Counter()
+        left_out: Counter[tuple[str, str]] = Counter()
         number = 0
         for file in paths:
             for message in _read_chat(file, options.encoding, left_out):
@@ -230,7 +232,7 @@ def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
     return replace(source, documents=documents)
 
 
-def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[TextDocument]:
+def _read_chat(path: Path, encoding: str, left_out: Counter[tuple[str, str]]) -> Iterator[TextDocument]:
     """Yield the messages of an exported chat; count in ``left_out`` what is not a message."""
     lines: list[str] = []
     columns: dict[str, str] = {}
@@ -248,7 +250,7 @@ def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[Te
         columns, lines, size = {}, [], 0
         author = _AUTHOR.match(match[5])
         if author is None:
-            left_out["message of WhatsApp itself"] += 1
+            left_out[_OWN_MESSAGES] += 1
             continue
         date = _MARKS.sub("", f"{match[1] or match[3]} {match[2] or match[4]}")
         date = date.replace("\u202f", " ").replace("\u00a0", " ")
@@ -258,24 +260,20 @@ def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[Te
         yield from _make_message(columns, lines, left_out)
 
 
-def _make_message(columns: dict[str, str], lines: list[str], left_out: Counter[str]) -> Iterator[TextDocument]:
+def _make_message(
+    columns: dict[str, str], lines: list[str], left_out: Counter[tuple[str, str]]
+) -> Iterator[TextDocument]:
     """Yield the document of a message, or count it as left out if it has no text."""
     text = "\n".join(lines).strip()
     if not text or _PLACEHOLDER.fullmatch(text):
-        left_out["picture, recording or the like"] += 1
+        left_out[_PICTURES] += 1
         return
     yield TextDocument(_MARKS.sub("", text), "", columns["author"], None, columns)
 
 
-def _note_left_out(left_out: Counter[str]) -> str:
-    counts = (f"{times:,} {kind if times == 1 else _PLURALS[kind]}" for kind, times in left_out.items())
-    return f"left out of the chat: {', '.join(counts)}"
+def _note_left_out(left_out: Counter[tuple[str, str]]) -> str:
+    return f"left out of the chat: {', '.join(plural(n, *kind) for kind, n in left_out.items())}"
 
-
-_PLURALS = {
-    "message of WhatsApp itself": "messages of WhatsApp itself",
-    "picture, recording or the like": "pictures, recordings and the like",
-}
 
 _MAIL_FILES = "mail: NAME.mbox, a list's archive as .txt, or a folder of .eml, one document a message"
 _WHATSAPP_FILES = "WhatsApp: an exported chat, _chat.txt, a message a document, its author the label; a folder of them"

@@ -1,5 +1,6 @@
 """Readers of records in text files: RIS, EndNote, BibTeX, Web of Science, MEDLINE, and texts of IRaMuTeQ."""
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,8 +10,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
+import bibtexparser
+from bibtexparser.model import Entry, ParsingFailedBlock
+
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers.latex import strip_commands
 from topiary.app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
@@ -112,7 +116,7 @@ def _note_missing_texts(with_text: Mapping[bool, int], text_name: str) -> str:
     """Return a sentence about records without a text; empty if all have one."""
     if not with_text[False]:
         return ""
-    subject = "1 record has" if with_text[False] == 1 else f"{with_text[False]:,} records have"
+    subject = plural(with_text[False], "record has", "records have")
     total = sum(with_text.values())
     return f"{subject} no {text_name}, of {total:,}; only the words of the title are counted there"
 
@@ -233,108 +237,6 @@ def _join_abstracts(abstracts: Sequence[str]) -> str:
     return "\n\n".join(distinct)
 
 
-_ENTRY = re.compile(r"^[ \t]*@[ \t]*([A-Za-z]+)[ \t]*[{(]", re.MULTILINE)
-_KEY = re.compile(r"\s{0,99}([^\s,{}=\"]{0,300})\s{0,99},")
-_BIBTEX_FIELD = re.compile(r"[\s,]*([A-Za-z][\w:.+-]{0,60})\s{0,99}=\s*")
-_BARE_VALUE = re.compile(r"[^\s,{}\"#]{1,300}")
-_CONCATENATION = re.compile(r"\s*#\s*")
-_MONTHS = dict.fromkeys("jan feb mar apr may jun jul aug sep oct nov dec".split())  # noqa: SIM905
-_NOT_ENTRIES = ("comment", "preamble", "string")  # kinds of BibTeX blocks that are not entries
-_BRACKET = re.compile(r"[{}]")
-
-
-class BibtexEntry(NamedTuple):
-    """An entry: the line on which it begins, its kind, key and fields, and whether it is complete."""
-
-    line: int
-    kind: str
-    key: str
-    fields: dict[str, str]
-    whole: bool
-
-
-def read_entries(source: str) -> Iterator[BibtexEntry]:
-    r"""Yield every entry that has fields.
-
-    >>> list(read_entries('@string{n = "Nature"}\n@article{a, title = {On {M}ice}, journal = n # "!"}'))
-    [BibtexEntry(line=2, kind='article', key='a', fields={'title': 'On {M}ice', 'journal': 'Nature!'}, whole=True)]
-    """
-    macros: dict[str, str] = {month: month for month in _MONTHS}
-    starts = list(_ENTRY.finditer(source))
-    line, counted = 1, 0
-    for number, start in enumerate(starts):
-        end = starts[number + 1].start() if number + 1 < len(starts) else len(source)
-        line, counted = line + source.count("\n", counted, start.start()), start.start()
-        kind, content = start[1].lower(), source[start.end() : end]
-        if kind == "string":
-            macros.update(_read_fields(content, 0, macros)[0])
-        if kind in _NOT_ENTRIES:
-            continue
-        key = _KEY.match(content)
-        fields, position = _read_fields(content, key.end() if key else 0, macros)
-        if fields:
-            yield BibtexEntry(line, kind, key[1] if key else "", fields, position <= len(content))
-
-
-def _read_fields(content: str, position: int, macros: Mapping[str, str]) -> tuple[dict[str, str], int]:
-    """Return the fields from a position on, and the position after the last one that can be read."""
-    fields: dict[str, str] = {}
-    while field := _BIBTEX_FIELD.match(content, position):
-        value, position = _read_value(content, field.end(), macros)
-        fields.setdefault(field[1].lower(), value)
-    return fields, position
-
-
-def _read_value(content: str, position: int, macros: Mapping[str, str]) -> tuple[str, int]:
-    """Return the value that begins at a position, and the position after it."""
-    pieces: list[str] = []
-    while True:
-        piece, position = _read_piece(content, position, macros)
-        pieces.append(piece)
-        joint = _CONCATENATION.match(content, position)
-        if joint is None:
-            return "".join(pieces), position
-        position = joint.end()
-
-
-def _read_piece(content: str, position: int, macros: Mapping[str, str]) -> tuple[str, int]:
-    """Return one operand of a value (in braces, in quotes, or bare) and the position after it."""
-    first = content[position : position + 1]
-    if first == "{":
-        end = _find_brace(content, position)
-        return content[position + 1 : end], end + 1
-    if first == '"':
-        end = _find_quote(content, position)
-        return content[position + 1 : end], end + 1
-    bare = _BARE_VALUE.match(content, position)
-    if bare is None:
-        return "", position
-    return macros.get(bare[0].lower(), bare[0]), bare.end()
-
-
-def _find_brace(content: str, position: int) -> int:
-    """Return the position of the brace that closes the one at a position; the end of the entry if none does."""
-    depth = 0
-    for brace in _BRACKET.finditer(content, position):
-        if brace.start() and content[brace.start() - 1] == "\\":
-            continue
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return brace.start()
-    return len(content)
-
-
-def _find_quote(content: str, position: int) -> int:
-    """Return the position of the quotation mark, outside of braces, that closes the one at a position."""
-    depth = 0
-    for end in range(position + 1, len(content)):
-        letter = content[end]
-        if letter == '"' and depth == 0 and content[end - 1] != "\\":
-            return end
-        depth += {"{": 1, "}": -1}.get(letter, 0)
-    return len(content)
-
-
 def decode_value(value: str) -> str:
     r"""Return the value of a field without LaTeX commands, on one line.
 
@@ -415,6 +317,7 @@ def make_tag_reader(*kinds: str) -> Callable[[Path, ImportOptions], TextSource]:
     return read
 
 
+logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)  # a note says what is damaged
 _LARGEST = 1 << 28  # letters of a file, which is read as a whole
 _BIBTEX_COLUMNS = {  # the fields for each column of a record, the best first
     TITLE: ("title", "booktitle"), ABSTRACT: ("abstract",), "authors": ("author", "editor"), "year": ("year", "date"),
@@ -442,27 +345,31 @@ def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[t
         source = stream.read(_LARGEST + 1)
     if len(source) > _LARGEST:
         raise IngestError(path, f"is larger than {_LARGEST >> 20} MB, the most of one file of entries; divide it")
-    broken: list[int] = []
-    for entry in read_entries(source.removeprefix("\ufeff")):
-        record = _make_bibtex_record(entry)
-        if sum(map(len, record.values())) > packing.LARGEST_TEXT:
-            cause = f"has an entry of more than {packing.LARGEST_TEXT >> 20} MB; is a brace missing?"
-            raise IngestError(path, cause, entry.line)
-        if not entry.whole:
-            broken.append(entry.line)
-        yield entry.line, record
-    if broken:
-        subject = "1 entry has" if len(broken) == 1 else f"{len(broken):,} entries have"
-        verb = "is" if len(broken) == 1 else "are"
-        note = f"{subject} a brace or quotation mark that never closes and {verb} read in part"
-        notes.extend({f"{path.name}: {note} (line {broken[0]:,})"}.difference(notes))
+    damaged: list[int] = []
+    for block in bibtexparser.parse_string(source.removeprefix("\ufeff")).blocks:
+        entry = block.ignore_error_block if isinstance(block, ParsingFailedBlock) else block
+        line = (block.start_line or 0) + 1
+        if isinstance(block, ParsingFailedBlock) and entry is None:  # else its key or a field is there twice
+            damaged.append(line)
+        if isinstance(entry, Entry) and entry.fields:
+            record = _make_bibtex_record(entry)
+            if sum(map(len, record.values())) > packing.LARGEST_TEXT:
+                cause = f"has an entry of more than {packing.LARGEST_TEXT >> 20} MB; is a brace missing?"
+                raise IngestError(path, cause, line)
+            yield line, record
+    if damaged:
+        subject = plural(len(damaged), "entry is damaged", "entries are damaged")
+        note = f"{subject}, as by a brace that never closes, and left out"
+        notes.extend({f"{path.name}: {note} (line {damaged[0]:,})"}.difference(notes))
 
 
-def _make_bibtex_record(entry: BibtexEntry) -> dict[str, str]:
+def _make_bibtex_record(entry: Entry) -> dict[str, str]:
     """Return the columns of an entry that are not empty."""
-    record = {"type": entry.kind}
+    record, fields = {"type": entry.entry_type.lower()}, dict[str, str]()
+    for field in entry.fields:
+        fields.setdefault(field.key.lower(), str(field.value))
     for name, sources in _BIBTEX_COLUMNS.items():
-        value = next((entry.fields[field] for field in sources if entry.fields.get(field, "").strip()), "")
+        value = next((fields[field] for field in sources if fields.get(field, "").strip()), "")
         if name == "authors":
             value = SEVERAL.join(decode_value(each) for each in _AUTHOR_JOIN.split(" ".join(value.split())) if each)
         elif name == "keywords":

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import NONE, ImportOptions
 from topiary.app.ingest.readers import subtitles_notebooks
 from topiary.app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
@@ -117,9 +117,7 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
         notes.append(f"left out what is not read as text: {packing.describe_kinds(others)}; {advice}")
     parts = _find_latex_parts(path, ordered, options.encoding)
     if parts:
-        latex_files = (
-            "1 file of LaTeX is part of another one" if len(parts) == 1 else f"{len(parts):,} files of LaTeX are parts"
-        )
+        latex_files = plural(len(parts), "file of LaTeX is part of another one", "files of LaTeX are parts")
         notes.append(f"{latex_files} and read there")
         ordered = [name for name in ordered if name not in parts]
     top = _count_shared_folders(ordered)
@@ -176,8 +174,7 @@ class _TextFolder:
             _note_examples(sentences, f"read as {encoding}", self.notes)
         for kind, count in left_out.items():
             if kind:
-                n_documents = f"{count:,} document{'s' if count > 1 else ''}"
-                _note_examples([f"{kind} were left out of {n_documents}"], "", self.notes)
+                _note_examples([f"{kind} were left out of {plural(count, 'document')}"], "", self.notes)
         _note_examples(unreadable, "left out", self.notes)
         self._report_findings(undecoded, columns)
 
@@ -697,7 +694,7 @@ class _Described:
         source.understood["file names"] = f"{self._pattern.text}: {n_matched}"
         if unmatched:
             examples = ", ".join(map(repr, unmatched[:_EXAMPLES])) + (" …" if len(unmatched) > _EXAMPLES else "")
-            subject = "1 name does" if len(unmatched) == 1 else f"{len(unmatched):,} names do"
+            subject = plural(len(unmatched), "name does", "names do")
             verb = "gives" if len(unmatched) == 1 else "give"
             source.notes.append(
                 f"{subject} not fit --name-fields '{self._pattern.text}' and {verb} no fields: {examples}"

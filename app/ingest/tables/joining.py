@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.source import Array, Reader, TextDocument, TextSource
 from topiary.app.ingest.tables.values import Columns
@@ -306,8 +306,8 @@ class Join:
         bare = [file for file in files if file not in self.facts]
         if bare:
             lacking = "no file of metadata" if self.separate else f"no row in {self.table}"
-            yield f"{_count_files(len(bare), 'text has', 'texts have')} {lacking}: {_name_some(bare)}"
-        for cells, singular, plural, advice in (
+            yield f"{plural(len(bare), 'text has', 'texts have')} {lacking}: {_name_some(bare)}"
+        for cells, one, several, advice in (
             (self.strange, "names no text", "name no text", ""),
             (self.doubtful, "could mean several texts and is left out", "could mean several texts and are left out",
              "; write the folder before the name of the file"),
@@ -317,8 +317,8 @@ class Join:
              "name other folders than those of their texts", "; they are joined by the names of the files alone"),
         ):  # fmt: skip
             if cells:
-                verb = singular if len(cells) == 1 else plural
-                yield f"{_count_files(len(cells), 'row', 'rows')} of {self.table} {verb}: {_name_some(cells)}{advice}"
+                verb = one if len(cells) == 1 else several
+                yield f"{plural(len(cells), 'row')} of {self.table} {verb}: {_name_some(cells)}{advice}"
 
     def describe(self, files: Sequence[str], without: Sequence[str] = ()) -> str:
         """Describe in a sentence how many texts have a row, and the columns of all roles except ``without``."""
@@ -508,10 +508,6 @@ def _read_number(name: str) -> str:
     """Return a number as spreadsheets write it, ``001`` and ``1.0`` as ``1``, and any other name unchanged."""
     whole = _WHOLE_NUMBER.sub(r"\1", name)
     return str(int(whole)) if whole.isdecimal() and len(whole) < 19 else name
-
-
-def _count_files(n: int, singular: str, plural: str) -> str:
-    return f"{n:,} {singular if n == 1 else plural}"
 
 
 def _name_some(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.source import GUESS, LEFT_OUT, TextDocument, TextSource
 from topiary.app.ingest.tables import joining
@@ -449,14 +449,12 @@ class DocumentMaker:
         """Return sentences about missing values."""
         notes = []
         if self.missing:
-            counts = " and ".join(
-                f"{times:,} {role}{'' if times == 1 else 's'}" for role, times in self.missing.items()
-            )
+            counts = " and ".join(plural(times, role) for role, times in self.missing.items())
             words = ", ".join(repr(word) for word, _ in self.words.most_common(_MOST_WORDS))
             verb = "says" if self.missing.total() == 1 else "say"
             notes.append(f"{counts} {verb} nothing but {words}, which counts as missing")
         if self.without:
-            records = "1 record has" if self.without == 1 else f"{self.without:,} records have"
+            records = plural(self.without, "record has", "records have")
             notes.append(f"{records} no field {self._roles.text[0]!r} and no text")
         return notes
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import QUOTES, USUAL, ImportOptions, describe_separator, find_separator
 from topiary.app.ingest.tables.headers import MOST_TITLES, Names, has_header, knows_names, read_names
 from topiary.app.ingest.tables.names import is_known
@@ -678,9 +678,8 @@ class Layout(NamedTuple):
         """Return sentences about what is a guess, apart from the names."""
         doubts = []
         if self.writing.left_out:
-            skip = self.writing.skip
-            lines, verb = ("1 line", "is") if skip == 1 else (f"{skip} lines", "are")
-            doubts.append(f"{lines} above the column names {verb} left out (change it with --skip-lines)")
+            above = plural(self.writing.skip, "line above the column names is", "lines above the column names are")
+            doubts.append(f"{above} left out (change it with --skip-lines)")
         if self.writing.doubt:
             chosen, others = self.writing.separator, self.writing.doubt
             doubts.append(f"cells are separated by {chosen}, or by {others} (change it with --separator)")
@@ -725,7 +724,7 @@ def read_rows(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tu
     width = len(names.names)
     for line, row in rows:
         if len(row) != width:
-            description = "1 column" if len(row) == 1 else f"{len(row)} columns"
+            description = plural(len(row), "column")
             first = 1 + layout.writing.skip
             cause = (
                 f"has {description}, but line {first} has {width}, separated by {layout.writing.separator}; {ADVICE}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import CHAPTERS, FEWEST_WORDS, PARAGRAPHS
 from topiary.app.ingest.source import LEFT_OUT, Array, TextDocument, TextSource
 from topiary.app.ingest.text.languages import RANGES
@@ -543,14 +543,14 @@ class Division:
             raise IngestError(
                 source.where, f"{has}; divide it with --split '{USUAL} words', or paragraphs if it has any"
             )
-        number, counted = len(self.documents), "1 document" if documents == 1 else f"{documents:,} documents"
+        number, counted = len(self.documents), plural(documents, "document")
         source.understood["split"] = f"{self.how}: {counted} in {number:,} passages"
         notes = []
         if licences:
-            books = "1 book" if licences == 1 else f"{licences:,} books"
+            books = plural(licences, "book")
             notes.append(f"the licence of Project Gutenberg is left out of {books}")
         if self.how == CHAPTERS and undivided:
-            have = "1 document has" if len(undivided) == 1 else f"{len(undivided):,} documents have"
+            have = plural(len(undivided), "document has", "documents have")
             named = ", ".join(map(repr, undivided[:_MOST_NAMED])) + (" …" if len(undivided) > _MOST_NAMED else "")
             are = "is" if len(undivided) == 1 else "are"
             notes.append(f"{have} no headings of chapters and {are} kept whole ({named})")

@@ -71,8 +71,8 @@ def test_a_message_beyond_all_bounds_is_refused_with_its_line(tmp_path: Path, mo
         read_mail_messages(path)
 
 
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("header", [b"Subject: " + b"=?" * 500_000, b"Content-Type: text/plain; " + b"a=b; " * 500_000])
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("header", [b"Subject: " + b"=?" * 50_000, b"Content-Type: text/plain; " + b"a=b; " * 50_000])
 def test_a_header_of_any_length_is_read_in_no_time(header: bytes, tmp_path: Path) -> None:
     _, (found,) = read_mail_messages(write(tmp_path / "a.eml", header + b"\n\npear\n"))
     assert found.text == "pear\n"
