@@ -1,9 +1,9 @@
-"""Rows and column names of tables in Parquet, Arrow and Excel."""
+"""Rows and column names of tables in Parquet, Arrow and Excel, and the opening of tables of any kind."""
 
 import re
 import warnings
 import zipfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from datetime import date, datetime
 from functools import lru_cache
@@ -11,10 +11,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from topiary.app.ingest import files, packing
+from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.tables.headers import Names, number_names, read_names
+from topiary.app.ingest.tables.sniff import find_layout, read_rows
+from topiary.app.ingest.tables.values import as_text
 
 PARQUET, ARROW = (".parquet",), (".arrow", ".feather")
 _ARROW_SAMPLE = 60  # rows from which a table is recognised as one of counts
@@ -30,8 +32,8 @@ def read_arrow_rows(path: Path) -> Generator[tuple[int, dict[str, Any]], None, N
         If the table is damaged.
     """
     number = 0
-    damage = files.refuse_damage(path, "table of its format", "save or download it again")
-    with files.open_seekable(path) as stream, damage:
+    damage = packing.refuse_damage(path, "table of its format", "save or download it again")
+    with packing.open_seekable(path) as stream, damage:
         for batch in _read_batches(path, stream):
             for record in batch.to_pylist():
                 number += 1
@@ -40,11 +42,11 @@ def read_arrow_rows(path: Path) -> Generator[tuple[int, dict[str, Any]], None, N
 
 def note_repeated_names(path: Path) -> tuple[str, ...]:
     """Return notes about repeated column names in a Parquet file."""
-    if files.find_suffix(path) not in PARQUET:
+    if packing.find_suffix(path) not in PARQUET:
         return ()
     from pyarrow import parquet
 
-    with files.open_seekable(path) as stream:
+    with packing.open_seekable(path) as stream:
         return number_names(parquet.ParquetFile(stream).schema_arrow.names)[1]
 
 
@@ -74,7 +76,7 @@ def _read_batches(path: Path, stream: Any) -> Iterator[Any]:
     except ModuleNotFoundError:
         cause = "is a table that needs one more package to be read: pip install 'topiary-explorer[parquet]'"
         raise IngestError(path, f"{cause}, or save it as .csv or .jsonl") from None
-    if files.find_suffix(path) in PARQUET:
+    if packing.find_suffix(path) in PARQUET:
         batches = parquet.ParquetFile(stream, memory_map=False).iter_batches(batch_size=_BATCH_ROWS, use_threads=False)
         yield from map(_rename_repeated, batches)
         return
@@ -261,7 +263,7 @@ def _read_merges(path: Path, sheet: Any) -> dict[int, list[_Merge]]:
     merges: dict[int, list[_Merge]] = {}
     if member is None:
         return merges
-    with files.open_seekable(path) as stream, zipfile.ZipFile(stream) as archive, archive.open(member) as xml:
+    with packing.open_seekable(path) as stream, zipfile.ZipFile(stream) as archive, archive.open(member) as xml:
         rest = b""
         while chunk := xml.read(_PIECE):
             piece = rest + chunk
@@ -305,7 +307,7 @@ def _open_workbook(path: Path) -> Iterator[Any]:
 
     # Warnings about formatting that openpyxl does not support do not matter for texts.
     warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")
-    with files.open_seekable(path) as stream, files.refuse_damage(path, "Excel workbook", "save it again"):
+    with packing.open_seekable(path) as stream, packing.refuse_damage(path, "Excel workbook", "save it again"):
         _check_size(path, stream)
         book = load_workbook(stream, read_only=True, data_only=True)
         if not book.worksheets:
@@ -319,3 +321,82 @@ def _check_size(path: Path, stream: Any) -> None:
     if total > packing.limit_unpacked(path.stat().st_size):
         raise IngestError(path, "unpacks to far more than a workbook of its size should; save it as .csv")
     stream.seek(0)
+
+
+WORKBOOKS = (".xlsx", ".xlsm")
+ARROWS = (*PARQUET, *ARROW)
+
+
+class Table(NamedTuple):
+    """An opened table.
+
+    Attributes
+    ----------
+    names : Names
+        Names of the columns.
+    rows : callable
+        Yields the line and the cells of every row below the names, in this or another file with the same columns.
+    understood : dict of str to str
+        How it was read, apart from the encoding.
+    notes, doubts : list of str
+        Sentences about how it was read, and about guesses apart from the names.
+    encoded : bool
+        Whether it is a text file, whose encoding may be a guess.
+    """
+
+    names: Names
+    rows: Callable[[Path], Iterator[tuple[int, list[str]]]]
+    understood: dict[str, str]
+    notes: list[str]
+    doubts: list[str]
+    encoded: bool = False
+
+    def records(self, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield the line of every row of a file, and its cells by column."""
+        for line, row in self.rows(path):
+            yield line, dict(zip(self.names.names, row, strict=True))
+
+    def guesses(self, *, texts: bool) -> list[str]:
+        """Return sentences about guesses; names in the first line of a table of counts are not a guess."""
+        return ([self.names.guess] if self.names.guess and (texts or self.names.above) else []) + self.doubts
+
+
+def open_table(path: Path, options: ImportOptions, kind: str = "") -> Table:
+    """Open the table in a file.
+
+    Parameters
+    ----------
+    path : Path
+    options : ImportOptions
+    kind : str
+        The ending that selects the format; by default that of the file.
+
+    Raises
+    ------
+    IngestError
+        If it cannot be read.
+    """
+    kind = kind or packing.find_suffix(path)
+    if kind in WORKBOOKS:
+        names = find_workbook_names(path, options)
+        understood = {"sheet": look_at_workbook(path).name, "header": names.understood}
+        return Table(names, lambda file: read_workbook_rows(file, names, options), understood, list(names.notes), [])
+    if kind in ARROWS:
+        first_records = look_at_arrow(path)
+        if not first_records:
+            raise IngestError(path, "has no rows; give a table with a row for each document")
+        return Table(Names(tuple(first_records[0]), header=True), _read_arrow_rows, {}, [], [])
+    layout = find_layout(path, options)
+    return Table(
+        layout.names,
+        lambda file: read_rows(file, layout, options),
+        layout.describe(),
+        layout.list_notes(),
+        layout.list_doubts(),
+        encoded=True,
+    )
+
+
+def _read_arrow_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    for number, record in read_arrow_rows(path):
+        yield number, list(map(as_text, record.values()))

@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.readers import markup
+from topiary.app.ingest.readers.html import is_page, read_page
 from topiary.app.ingest.source import TextDocument
 from topiary.app.ingest.text import languages
 from topiary.app.ingest.text.cleaning import Rejoining, clean_text, make_word_pattern, strip_mail_lines
@@ -186,14 +186,14 @@ class Wording:
 
     def is_page(self, text: str) -> bool:
         """Return whether a text is read as an HTML page."""
-        return self.html == "yes" or (self.html == "auto" and markup.is_page(text))
+        return self.html == "yes" or (self.html == "auto" and is_page(text))
 
     def prepare_text(self, text: str) -> str:
         """Return a text without mail headers and quotes, tags and scripts, and hyphens at line ends."""
         if self.strip_mail:
             text = strip_mail_lines(text)
         if self.is_page(text):
-            text = markup.read_page(text)[1]
+            text = read_page(text)[1]
         return self._rejoining.apply(text)
 
     def prepare_document(self, document: TextDocument) -> TextDocument:

@@ -9,18 +9,24 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from topiary.app.ingest import files
+from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers import count_tables, json_shapes, text_kinds
-from topiary.app.ingest.readers.json_shapes import Record
+from topiary.app.ingest.readers import count_tables
+from topiary.app.ingest.readers.json import Record, flatten, needs_flattening
+from topiary.app.ingest.readers.workbook_arrow import (
+    ARROWS,
+    PARQUET,
+    WORKBOOKS,
+    look_at_workbook,
+    note_repeated_names,
+    open_table,
+    read_arrow_rows,
+)
 from topiary.app.ingest.source import COLUMNS, GUESS, LEFT_OUT, Reader, TextDocument, TextSource
-from topiary.app.ingest.tables import joining
-from topiary.app.ingest.tables.cells import ENDINGS, is_separated
-from topiary.app.ingest.tables.opening import ARROWS, WORKBOOKS, open_table
-from topiary.app.ingest.tables.records import make_text_source
-from topiary.app.ingest.tables.roles import PARTS, find_roles, split_columns
-from topiary.app.ingest.tables.sheets import PARQUET, look_at_workbook, note_repeated_names, read_arrow_rows
+from topiary.app.ingest.tables import joining, sniff
+from topiary.app.ingest.tables.roles import PARTS, find_roles, make_text_source, split_columns
+from topiary.app.ingest.tables.sniff import ENDINGS, is_separated
 from topiary.app.ingest.text.passages import advise_size, count_words
 
 _REFUSED_COUNTS = (
@@ -42,18 +48,18 @@ def _is_table(path: Path) -> bool:
 
 def _belongs_to_csv(path: Path) -> bool:
     """Return whether a file in a folder is a table of texts; .txt files in a folder are texts."""
-    return files.find_suffix(path) in ENDINGS and _is_table(path)
+    return packing.find_suffix(path) in ENDINGS and _is_table(path)
 
 
-recognise_csv = files.make_recogniser(_is_table, _belongs_to_csv)
+recognise_csv = packing.make_recogniser(_is_table, _belongs_to_csv)
 
 
 def read_csv(path: Path, options: ImportOptions) -> TextSource:
     """Read the rows of a table as documents; words of the title are counted too."""
-    return _read_table(path, files.find_parts(path, _belongs_to_csv, "csv", several=True), options, ".csv")
+    return _read_table(path, packing.find_parts(path, _belongs_to_csv, "csv", several=True), options, ".csv")
 
 
-def _read_table(path: Path, parts: Sequence[files.Part], options: ImportOptions, kind: str) -> TextSource:
+def _read_table(path: Path, parts: Sequence[packing.Part], options: ImportOptions, kind: str) -> TextSource:
     """Return a source of the rows of a table of separated cells or a workbook."""
     first = parts[0].path
     table = open_table(first, options, kind)
@@ -123,18 +129,18 @@ _MOST_FIELDS, _FEWEST_TIMES = 12, 5  # frequent names of fields to count, and ho
 
 def recognise_lines(path: Path) -> bool:
     """Recognise a ``.txt`` file that is neither a bag of words nor a table."""
-    if path.is_dir() or files.find_suffix(path) != ".txt" or is_separated(path):
+    if path.is_dir() or packing.find_suffix(path) != ".txt" or is_separated(path):
         return False
-    first = files.read_start(path).splitlines()[:4]
+    first = packing.read_start(path).splitlines()[:4]
     return not (len(first) == 4 and all(line.replace(b" ", b"").isdigit() for line in first))
 
 
 def read_lines_source(path: Path, options: ImportOptions) -> TextSource:
     """Read the lines as documents; if the first lines all have three fields, these are name, label and text."""
-    if options.format is None and text_kinds.find_kind(path) == "wordcounts":
+    if options.format is None and sniff.find_kind(path) == "wordcounts":
         cause = "is a list of words and counts, which is one document"
         raise IngestError(path, f"{cause}; import the folder of all such files, or say --format lines")
-    first_lines = [text for _, text in islice(files.read_lines(path, options.encoding), _LOOKED_AT)]
+    first_lines = [text for _, text in islice(packing.read_lines(path, options.encoding), _LOOKED_AT)]
     sample = [text for text in first_lines[:_SAMPLE] if text.strip()] or [text for text in first_lines if text.strip()]
     if not sample:
         raise IngestError(path, "has no documents; give a file with a text on each line")
@@ -145,8 +151,8 @@ def read_lines_source(path: Path, options: ImportOptions) -> TextSource:
         where=str(path),
         documents=lambda: (_read_paragraphs if wrapped else _read_documents)(path, options.encoding, tabs=tabs),
         classes=joining.read_class_names(path, options.encoding) if tabs else {},
-        notes=files.note_guesses([path], options.encoding),
-        understood=files.describe_encoding(path, options.encoding),
+        notes=packing.note_guesses([path], options.encoding),
+        understood=packing.describe_encoding(path, options.encoding),
     )
     split = advise_size(sum(map(count_words, first_lines))) if wrapped or maybe_wrapped else ""
     ways = [f"{split} divides it otherwise"] if split else []
@@ -200,7 +206,7 @@ def _find_doubt(lines: list[str]) -> str:
 
 def _read_documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:
     """Yield each line as a document, with ``tabs`` split into name, label and text."""
-    for line, text in files.read_lines(path, encoding):
+    for line, text in packing.read_lines(path, encoding):
         if not text.strip():
             continue
         if not tabs:
@@ -216,12 +222,12 @@ def _read_paragraphs(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextD
     """Yield the paragraphs between empty lines, each titled by the number of its first line."""
     paragraph: list[str] = []
     first_line = size = 0
-    for line, text in files.read_lines(path, encoding):
+    for line, text in packing.read_lines(path, encoding):
         if text.strip():
             first_line = first_line if paragraph else line
             paragraph.append(text)
             size += len(text)
-            files.check_length(size, path, line)
+            packing.check_length(size, path, line)
         elif paragraph:
             yield TextDocument("\n".join(paragraph), f"paragraph in line {first_line}", titled=False)
             paragraph, size = [], 0
@@ -236,7 +242,7 @@ def recognise_parquet(path: Path) -> bool:
     """Recognise a file by its ending, unless it has counts, and a folder by its files and those of its subfolders."""
     if path.is_dir():
         return bool(_list_tables(path))
-    is_table = files.find_suffix(path) in ARROWS
+    is_table = packing.find_suffix(path) in ARROWS
     return is_table and count_tables.find_counts(path) is None
 
 
@@ -247,14 +253,14 @@ def read_parquet(path: Path, options: ImportOptions) -> TextSource:
     sample: list[Record] = [record for _, record in islice(read_arrow_rows(first), _TABLE_SAMPLE)]
     if not sample:
         raise IngestError(first, "has no rows; give a table with a row for each document")
-    flat = json_shapes.needs_flattening(sample, split_columns(options.text_column, list(sample[0])))
+    flat = needs_flattening(sample, split_columns(options.text_column, list(sample[0])))
 
     def records(file: Path) -> Iterator[tuple[int, Record]]:
         for line, record in read_arrow_rows(file):
-            yield line, json_shapes.flatten(record) if flat else record
+            yield line, flatten(record) if flat else record
 
     if flat:
-        sample = [json_shapes.flatten(record) for record in sample]
+        sample = [flatten(record) for record in sample]
     roles = find_roles(sample, options, first)
     source = make_text_source(path, parts, roles, records, options, encoded=False)
     source.notes.extend(note_repeated_names(first))
@@ -264,22 +270,22 @@ def read_parquet(path: Path, options: ImportOptions) -> TextSource:
 
 def _list_tables(folder: Path) -> list[Path]:
     """Return the tables in a folder, or else those in its subfolders, such as ``data`` or one for each part."""
-    direct = files.list_files(folder, recognise_parquet)
+    direct = packing.list_files(folder, recognise_parquet)
     try:
         subfolders = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
     except OSError:
         return direct
-    return direct or [file for each in subfolders for file in files.list_files(each, recognise_parquet)]
+    return direct or [file for each in subfolders for file in packing.list_files(each, recognise_parquet)]
 
 
-def _find_tables(path: Path) -> list[files.Part]:
+def _find_tables(path: Path) -> list[packing.Part]:
     """Return the files of a path with their parts, training documents first."""
     if not path.is_dir():
-        return [files.Part(path, None)]
+        return [packing.Part(path, None)]
     tables = _list_tables(path)
     if not tables:
         raise IngestError(path, "has no .parquet or .arrow file in it")
-    parts = [files.Part(file, _find_table_part(file)) for file in tables]
+    parts = [packing.Part(file, _find_table_part(file)) for file in tables]
     known_parts = {each.part for each in parts}
     if None in known_parts and len(known_parts) > 1:
         names = ", ".join(each.path.name for each in parts if each.part is None)[:80]
@@ -289,7 +295,7 @@ def _find_tables(path: Path) -> list[files.Part]:
 
 def _find_table_part(file: Path) -> int | None:
     """Return the part named by a file or its folder, as in ``train/data-00000-of-00001.arrow``."""
-    own_part = files.find_part(file)
+    own_part = packing.find_part(file)
     folder_part = PARTS.get(file.parent.name.lower())
     return own_part if own_part is not None or folder_part == LEFT_OUT else folder_part
 
@@ -311,7 +317,7 @@ def _read_dataset_info(path: Path) -> Any:
         for folder in (path.parent, path.parent.parent):
             if (folder / "dataset_info.json").is_file():
                 return json.loads((folder / "dataset_info.json").read_bytes())
-        with files.open_seekable(path) as stream:
+        with packing.open_seekable(path) as stream:
             return _read_schema(path, stream)
     except (OSError, ValueError, RecursionError):
         return None
@@ -319,7 +325,7 @@ def _read_dataset_info(path: Path) -> Any:
 
 def _read_schema(path: Path, stream: Any) -> Any:
     """Return the information about a dataset that is stored in the metadata of a Parquet file."""
-    if files.find_suffix(path) not in PARQUET:
+    if packing.find_suffix(path) not in PARQUET:
         return None
     from pyarrow import parquet
 
@@ -330,14 +336,14 @@ def _read_schema(path: Path, stream: Any) -> Any:
 
 def _is_workbook(path: Path) -> bool:
     """Return whether a file is a workbook, by its ending, neither a lock file of Excel nor one of counts."""
-    if files.find_suffix(path) not in WORKBOOKS or path.name.startswith("~$"):
+    if packing.find_suffix(path) not in WORKBOOKS or path.name.startswith("~$"):
         return False
     return count_tables.find_counts(path) is None
 
 
 def read_xlsx(path: Path, options: ImportOptions) -> TextSource:
     """Read the rows as documents; words of the title are counted too."""
-    parts = files.find_parts(path, _is_workbook, "xlsx", several=True)
+    parts = packing.find_parts(path, _is_workbook, "xlsx", several=True)
     source = _read_table(path, parts, options, ".xlsx")
     sheet = look_at_workbook(parts[0].path)
     if sheet.others:
@@ -346,7 +352,7 @@ def read_xlsx(path: Path, options: ImportOptions) -> TextSource:
     return source
 
 
-recognise_xlsx = files.make_recogniser(_is_workbook)
+recognise_xlsx = packing.make_recogniser(_is_workbook)
 _CSV_FILES = "table of texts: NAME.csv or NAME.tsv, one document a row, or a folder with train.csv and test.csv"
 _LINES_FILES = "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'"
 _PARQUET_FILES = "Parquet: NAME.parquet, NAME.arrow, or the folder of a Hugging Face dataset, one document a row"

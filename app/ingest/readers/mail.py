@@ -12,12 +12,13 @@ from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from topiary.app.ingest import files
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest import packing
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers import markup, text_kinds
-from topiary.app.ingest.readers.text_kinds import WHATSAPP
+from topiary.app.ingest.readers.html import read_page
 from topiary.app.ingest.source import GUESS, Reader, TextDocument, TextSource
+from topiary.app.ingest.tables import sniff
+from topiary.app.ingest.tables.sniff import WHATSAPP
 from topiary.app.ingest.text.cleaning import clean_text
 
 _MBOX, _EML = (".mbox", ".mbx"), (".eml", ".emlx")
@@ -36,19 +37,16 @@ _MOST_DECODED = 3_000  # letters of a header that are decoded
 def recognise_mail(path: Path) -> bool:
     """Recognise a file by its ending or as the beginning of an mbox, and a folder by the files at any depth."""
     if path.is_dir():
-        named = any(files.find_suffix(file) in (*_MBOX, *_EML) and file.is_file() for file in path.rglob("*"))
-        return named or text_kinds.find_kind(path) == "mail"  # opening every file would take long
+        named = any(packing.find_suffix(file) in (*_MBOX, *_EML) and file.is_file() for file in path.rglob("*"))
+        return named or sniff.find_kind(path) == "mail"  # opening every file would take long
     return _is_mail(path)
 
 
 def _is_mail(path: Path) -> bool:
-    ending = files.find_suffix(path)
+    ending = packing.find_suffix(path)
     if ending in (*_MBOX, *_EML):
         return True
-    return (
-        text_kinds.find_plain_suffix(path) in text_kinds.PLAIN
-        and text_kinds.find_kind_of_text(text_kinds.read_start(path)) == "mail"
-    )
+    return sniff.find_plain_suffix(path) in sniff.PLAIN and sniff.find_kind_of_text(sniff.read_start(path)) == "mail"
 
 
 def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001 - the signature of every reader
@@ -60,7 +58,7 @@ def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001
         raise IngestError(path, f"{cause}; leave --format out, or give another folder")
     notes: list[str] = []
     if others := [file for file in all_files if file not in set(mail) and not file.name.startswith(".")]:
-        notes.append(f"left out what is no mail: {files.describe_kinds(others)}")
+        notes.append(f"left out what is no mail: {packing.describe_kinds(others)}")
     return TextSource(
         where=str(path),
         documents=lambda: _read_mail_files(path, mail),
@@ -77,8 +75,8 @@ def _read_mail_files(path: Path, mail: list[Path]) -> Iterator[TextDocument]:
         folders = "/".join(relative.parts[:-1])
         messages = _read_messages(file)
         first = list(islice(messages, 2))
-        is_archive = len(mail) > 1 and (files.find_suffix(file) in _MBOX or len(first) > 1)
-        label = folders or (files.strip_endings(relative) if is_archive else None)
+        is_archive = len(mail) > 1 and (packing.find_suffix(file) in _MBOX or len(first) > 1)
+        label = folders or (packing.strip_endings(relative) if is_archive else None)
         for line, raw in chain(first, messages):
             number += 1
             yield _make_mail(raw, number, label, file, line)
@@ -86,18 +84,18 @@ def _read_mail_files(path: Path, mail: list[Path]) -> Iterator[TextDocument]:
 
 def _read_messages(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the messages of a file, each with the line on which it begins."""
-    if files.find_suffix(path) in _EML:
-        with files.open_file(path) as stream:
-            raw = files.read_up_to(stream, _LARGEST + 1)
+    if packing.find_suffix(path) in _EML:
+        with packing.open_file(path) as stream:
+            raw = packing.read_up_to(stream, _LARGEST + 1)
         if len(raw) > _LARGEST:
             raise IngestError(path, _TOO_LARGE)
-        yield 1, raw if files.find_suffix(path) != ".emlx" else _cut_length(raw)
+        yield 1, raw if packing.find_suffix(path) != ".emlx" else _cut_length(raw)
         return
-    is_plain = text_kinds.begins_with_mail_headers(text_kinds.read_start(path))
-    with files.open_file(path) as stream:
-        first, number = stream.readline(files.LARGEST_TEXT).removeprefix(b"\xef\xbb\xbf"), 1
+    is_plain = sniff.begins_with_mail_headers(sniff.read_start(path))
+    with packing.open_file(path) as stream:
+        first, number = stream.readline(packing.LARGEST_TEXT).removeprefix(b"\xef\xbb\xbf"), 1
         while first and not first.strip() and number < _MOST_BLANK:
-            first, number = stream.readline(files.LARGEST_TEXT), number + 1
+            first, number = stream.readline(packing.LARGEST_TEXT), number + 1
         if not (first.startswith(_SEPARATOR) or is_plain):
             cause = "is no mail: it begins neither with a line 'From ...' nor with the headers of a message"
             raise IngestError(path, f"{cause}; leave --format out", 1)
@@ -122,10 +120,10 @@ def _split_mbox(stream: Any, path: Path, number: int, lines: list[bytes]) -> Ite
     """
     is_plain, size = bool(lines), sum(map(len, lines))
     first_line, after_blank = number, False
-    line = stream.readline(files.LARGEST_TEXT)
+    line = stream.readline(packing.LARGEST_TEXT)
     while line:
         number += 1
-        next_line = stream.readline(files.LARGEST_TEXT)
+        next_line = stream.readline(packing.LARGEST_TEXT)
         heads = _HEADER.match(next_line) is not None, _DATE_ENDING.search(line) is not None
         if after_blank and line.startswith(_SEPARATOR) and (all if is_plain else any)(heads):
             yield first_line, b"".join(lines)
@@ -182,7 +180,7 @@ def _read_body(message: Message) -> str:
             (plain if kind == "text/plain" else pages).append(text)
     if any(text.strip() for text in plain):
         return "\n".join(plain)
-    return "\n".join(markup.read_page(page)[1] for page in pages)
+    return "\n".join(read_page(page)[1] for page in pages)
 
 
 def _decode_bytes(raw: bytes, charset: str | None) -> str:
@@ -206,22 +204,24 @@ _PLACEHOLDER = re.compile(
     r"<[^<>]{3,60}>|[\u200e\u200f][^\n]{3,120}"
     r"|[\w .-]{1,120}\.(?:jpg|jpeg|png|gif|webp|mp4|3gp|opus|mp3|m4a|pdf|vcf)\b.{0,60}"
 )
+_OWN_MESSAGES = "message of WhatsApp itself", "messages of WhatsApp itself"
+_PICTURES = "picture, recording or the like", "pictures, recordings and the like"
 
 
 def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
     """Read the messages as documents; notices of the program and placeholders of attachments are left out."""
-    paths = text_kinds.list_files(path, ("whatsapp",))
-    notes = files.note_guesses(paths, options.encoding)
-    understood = files.describe_encoding(paths[0], options.encoding)
+    paths = sniff.list_files(path, ("whatsapp",))
+    notes = packing.note_guesses(paths, options.encoding)
+    understood = packing.describe_encoding(paths[0], options.encoding)
     source = TextSource(where=str(path), documents=lambda: iter(()), notes=notes, understood=understood)
 
     def documents() -> Iterator[TextDocument]:
-        left_out: Counter[str] = Counter()
+        left_out: Counter[tuple[str, str]] = Counter()
         number = 0
         for file in paths:
             for message in _read_chat(file, options.encoding, left_out):
                 number += 1
-                chat = {"chat": files.strip_endings(file)} if len(paths) > 1 else {}
+                chat = {"chat": packing.strip_endings(file)} if len(paths) > 1 else {}
                 yield message._replace(title=f"message {number}", columns={**message.columns, **chat}, titled=False)
         if not number:
             raise IngestError(path, "has no messages in it; is it a chat that WhatsApp has exported?")
@@ -232,25 +232,25 @@ def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
     return replace(source, documents=documents)
 
 
-def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[TextDocument]:
+def _read_chat(path: Path, encoding: str, left_out: Counter[tuple[str, str]]) -> Iterator[TextDocument]:
     """Yield the messages of an exported chat; count in ``left_out`` what is not a message."""
     lines: list[str] = []
     columns: dict[str, str] = {}
     size = 0
-    for line, text in files.read_lines(path, encoding):
+    for line, text in packing.read_lines(path, encoding):
         match = WHATSAPP.match(text)
         if match is None:
             if columns:
                 lines.append(text)
                 size += len(text)
-                files.check_length(size, path, line)
+                packing.check_length(size, path, line)
             continue
         if columns:
             yield from _make_message(columns, lines, left_out)
         columns, lines, size = {}, [], 0
         author = _AUTHOR.match(match[5])
         if author is None:
-            left_out["message of WhatsApp itself"] += 1
+            left_out[_OWN_MESSAGES] += 1
             continue
         date = _MARKS.sub("", f"{match[1] or match[3]} {match[2] or match[4]}")
         date = date.replace("\u202f", " ").replace("\u00a0", " ")
@@ -260,28 +260,24 @@ def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[Te
         yield from _make_message(columns, lines, left_out)
 
 
-def _make_message(columns: dict[str, str], lines: list[str], left_out: Counter[str]) -> Iterator[TextDocument]:
+def _make_message(
+    columns: dict[str, str], lines: list[str], left_out: Counter[tuple[str, str]]
+) -> Iterator[TextDocument]:
     """Yield the document of a message, or count it as left out if it has no text."""
     text = "\n".join(lines).strip()
     if not text or _PLACEHOLDER.fullmatch(text):
-        left_out["picture, recording or the like"] += 1
+        left_out[_PICTURES] += 1
         return
     yield TextDocument(_MARKS.sub("", text), "", columns["author"], None, columns)
 
 
-def _note_left_out(left_out: Counter[str]) -> str:
-    counts = (f"{times:,} {kind if times == 1 else _PLURALS[kind]}" for kind, times in left_out.items())
-    return f"left out of the chat: {', '.join(counts)}"
+def _note_left_out(left_out: Counter[tuple[str, str]]) -> str:
+    return f"left out of the chat: {', '.join(plural(n, *kind) for kind, n in left_out.items())}"
 
-
-_PLURALS = {
-    "message of WhatsApp itself": "messages of WhatsApp itself",
-    "picture, recording or the like": "pictures, recordings and the like",
-}
 
 _MAIL_FILES = "mail: NAME.mbox, a list's archive as .txt, or a folder of .eml, one document a message"
 _WHATSAPP_FILES = "WhatsApp: an exported chat, _chat.txt, a message a document, its author the label; a folder of them"
 READERS = (
     Reader("mail", _MAIL_FILES, ("token_pattern",), recognise_mail, read_mail),
-    Reader("whatsapp", _WHATSAPP_FILES, ("token_pattern",), text_kinds.recognise_kinds("whatsapp"), read_whatsapp),
+    Reader("whatsapp", _WHATSAPP_FILES, ("token_pattern",), sniff.recognise_kinds("whatsapp"), read_whatsapp),
 )
