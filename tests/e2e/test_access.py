@@ -22,7 +22,7 @@ WEBSOCKET = {
 
 
 @pytest.fixture
-def guarded(start_server, planted, tmp_path):
+def guarded(start_process, planted, tmp_path):
     """A server with two passwords on the planted store."""
     options = []
     for flag, word in (("--password-file", ANALYSTS), ("--viewer-password-file", VIEWERS)):
@@ -30,7 +30,7 @@ def guarded(start_server, planted, tmp_path):
         file.write_text(f"{word}\n", encoding="utf-8")
         file.chmod(0o600)
         options += [flag, str(file)]
-    return start_server(planted, 0, *options)
+    return start_process(planted, 0, *options)
 
 
 def ask(server, method, path, body=None, **headers):
