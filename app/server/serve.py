@@ -24,10 +24,10 @@ from tornado.routing import PathMatches, Rule
 from tornado.websocket import WebSocketClosedError
 
 from topiary.app.jobs.downloads import DOWNLOADS
-from topiary.app.jobs.uploads import ADDRESS, LARGEST_UPLOAD, Uploads
+from topiary.app.jobs.uploads import ADDRESS, Uploads
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
-from topiary.app.machine import find_asset
+from topiary.app.machine import LARGEST_UPLOAD, find_asset
 from topiary.app.pages.session import View, to_query
 from topiary.app.server.access import Authentication, Passwords, check_open_address
 from topiary.app.server.download_handlers import MAP_POINTS, FileSender, MapPoints

@@ -206,8 +206,17 @@ def walk(page, home):
     return next(each for each in cookies if each["name"].startswith("topiary_login"))
 
 
-@pytest.mark.parametrize("proxy", [nginx, caddy])
-@pytest.mark.parametrize("way", ["a name of its own", "a path that is passed on", "a path that is taken away"])
+@pytest.mark.parametrize(
+    ("proxy", "way"),
+    [
+        (nginx, "a name of its own"),
+        (caddy, "a path that is taken away"),
+        pytest.param(nginx, "a path that is passed on", marks=pytest.mark.nightly),
+        pytest.param(nginx, "a path that is taken away", marks=pytest.mark.nightly),
+        pytest.param(caddy, "a name of its own", marks=pytest.mark.nightly),
+        pytest.param(caddy, "a path that is passed on", marks=pytest.mark.nightly),
+    ],
+)
 def test_the_configurations_of_the_guide_work(start_process, planted, tmp_path, password, browser, proxy, way):
     home, options, changes = f"https://{NAME}/", [], []
     if way != "a name of its own":
@@ -245,6 +254,7 @@ def by_address(guesser, other):
     assert "; Secure" in headers["Set-Cookie"]
 
 
+@pytest.mark.nightly
 def test_a_proxy_that_replaces_the_host_needs_the_name_only(start_process, planted, tmp_path, password, browser):
     server = start_process(planted, 0, *password, "--allow-host", NAME)
     says = [(f"        proxy_set_header X-Forwarded-{name};\n", "") for name in ("For $remote_addr", "Proto $scheme")]
