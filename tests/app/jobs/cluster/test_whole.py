@@ -31,7 +31,7 @@ def file(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     db.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A scheduler with two workers, each a process that makes one thing at a time."""
     about = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
