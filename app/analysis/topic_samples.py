@@ -15,7 +15,7 @@ from topiary.app.analysis.inference import open_inference
 from topiary.app.analysis.shares import LayerUse
 from topiary.app.jobs.records import restore_state
 from topiary.app.jobs.shares import BLOCK, infer_shares
-from topiary.engine.contract import Array, Counts, IntArray
+from topiary.engine.contract import Array, AveragingKernel, Counts, IntArray
 from topiary.engine.lens.moments import SampledShares
 from topiary.store import corpora, snapshots
 from topiary.store.database import Database
@@ -63,7 +63,7 @@ def sample_topics(db: Database, run: RunRow, snapshot: SnapshotRow) -> TopicSamp
         If there are fewer than three with topics that are samples, or the model draws none.
     """
     inference = open_inference(db, run, snapshot)
-    if inference.kernel.variance is None:
+    if not isinstance(inference.kernel, AveragingKernel):
         raise SpreadError(f"model {run.model} draws no samples of its topics, so their spread is not known")
     rows = _list_late(db, run, snapshot)
     if len(rows) < LEAST_SAMPLES:

@@ -26,7 +26,7 @@ from topiary.app.ingest.new_documents import NewDocument, read_new_documents, re
 from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
 from topiary.app.jobs.progress import Progress
 from topiary.app.views.tree.opening import choose_threshold
-from topiary.engine.contract import FloatArray
+from topiary.engine.contract import FloatArray, PredictingKernel
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import annotations, corpora
 from topiary.store.annotations import MatchDecision
@@ -90,7 +90,7 @@ class Inference:
     @cached_property
     def classes(self) -> pd.DataFrame | None:
         """The probabilities of the classes, (documents, classes); None for a model without labels."""
-        if self._document_inference.kernel.predict is None:
+        if not isinstance(self._document_inference.kernel, PredictingKernel):
             return None
         names = list(self._document_inference.corpus.label_names)
         rows = [
