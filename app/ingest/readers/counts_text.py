@@ -625,11 +625,6 @@ def _label_file(name: PurePosixPath) -> str | None:
     return "/".join(part for part in name.parts[:-1] if not re.fullmatch(r"ngrams?[1-9]?", part, re.IGNORECASE)) or None
 
 
-def _title_file(name: PurePosixPath) -> str:
-    """Return the name of a file without endings and without markers such as ``wordcounts-``."""
-    return _COUNTS_PREFIX.sub("", _NGRAM_ENDING.sub("", packing.strip_endings(name)))
-
-
 def _read_wordcount_blocks(count_file: CountFile, names: list[PurePosixPath], labels: Array) -> Iterator[Rows]:
     """Yield the counted files in blocks."""
     read = count_file.reader()
@@ -640,7 +635,7 @@ def _read_wordcount_blocks(count_file: CountFile, names: list[PurePosixPath], la
         yield Rows(
             read(start, end),
             labels[start:end],
-            [_title_file(name) for name in block_names],
+            [_COUNTS_PREFIX.sub("", _NGRAM_ENDING.sub("", packing.strip_endings(name))) for name in block_names],
             [""] * len(block_names),
             columns,
         )

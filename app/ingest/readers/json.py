@@ -700,9 +700,9 @@ def _is_timed(path: Path) -> bool:
 def read_captions(path: Path, options: ImportOptions) -> TextSource:
     """Read the recordings as documents, titled by the name of their file, labelled by its folder."""
     in_folder = path.is_dir()
-    all_files = sorted(file for file in path.rglob("*") if file.is_file()) if in_folder else [path]
-    found = [file for file in all_files if not file.name.startswith(".")]
-    captions = [file for file in found if _is_timed(file) and _read_recordings(file)] if in_folder else found
+    captions = [
+        file for file in packing.list_visible(path) if not in_folder or (_is_timed(file) and _read_recordings(file))
+    ]
     if not captions:
         raise IngestError(path, "has no captions in JSON in it; leave --format out, or give another folder")
     if (
@@ -716,13 +716,11 @@ def read_captions(path: Path, options: ImportOptions) -> TextSource:
         divided = f"divide it with {split}, " if split else ""
         advice = f"import the folder it is in, {divided}or take every caption as a document with --format json"
         raise IngestError(path, f"{cause}: {advice}")
-    others = [file for file in found if file not in set(captions)]
-    notes = [f"left out what has no captions: {packing.describe_kinds(others)}"] if others else []
     return TextSource(
         where=str(path),
         documents=lambda: _read_documents(path, captions),
         counted=lambda document: clean_text(document.text),
-        notes=notes,
+        notes=packing.note_others(path, captions, "what has no captions"),
         understood={GUESS: "every recording is a document; --format json takes every caption as one"},
     )
 

@@ -509,9 +509,7 @@ def _is_list(path: Path, fewest: int) -> bool:
 
 def read_xml(path: Path, options: ImportOptions) -> TextSource:
     """Read the records as documents and their values as columns; words of the title are counted too."""
-    entries = sorted(path.rglob("*")) if path.is_dir() else [path]
-    paths = [file for file in entries if file.is_file() and (file == path or not file.name.startswith("."))]
-    paths = [file for file in paths if file == path or packing.find_suffix(file) in _XML_ENDINGS]
+    paths = [file for file in packing.list_visible(path) if file == path or packing.find_suffix(file) in _XML_ENDINGS]
     if not paths:
         raise IngestError(path, "has no .xml files in it")
     if options.records is None and find_root(packing.read_start(paths[0], _START_SIZE)) in _CORPUS_ROOTS:

@@ -7,7 +7,6 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
 from io import StringIO
 from itertools import islice, pairwise
 from pathlib import Path, PurePath
@@ -752,15 +751,14 @@ def is_separated(path: Path) -> bool:
 def look_at_rows(path: Path) -> Beginning | None:
     """Return the first rows of a file; None if their widths differ, or a .txt does not look like a table."""
     try:
-        status = path.stat()
+        return _look_at_file(path)
     except OSError:
         return None
-    return _look_at_file(path, status.st_size, status.st_mtime_ns)
 
 
-@lru_cache(maxsize=64)
-def _look_at_file(path: Path, _size: int, _changed: int) -> Beginning | None:
-    """Return the first rows of a file, cached by its size and time of change; None as in `look_at_rows`."""
+@packing.cache_until_changed
+def _look_at_file(path: Path) -> Beginning | None:
+    """Return the first rows of a file; None as in `look_at_rows`."""
     lines, is_complete = _read_first_lines(path, _SAMPLED_BYTES)
     if len(lines) < 4 and not is_complete:  # very long lines, as in a document-term matrix
         lines, is_complete = _read_first_lines(path, _SAMPLED_BYTES << 4)
