@@ -505,9 +505,9 @@ def strip_endings(path: PurePath) -> str:
     return name.rsplit(".", 1)[0] if "." in name else name
 
 
-def find_suffix(path: Path) -> str:
+def find_suffix(path: PurePath) -> str:
     """Return the suffix of a file in lower case, ignoring that of its compression."""
-    return Path(strip_packing(path.name.lower())).suffix
+    return PurePath(strip_packing(path.name.lower())).suffix
 
 
 def describe_kinds(names: Iterable[PurePath]) -> str:

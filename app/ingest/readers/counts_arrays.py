@@ -17,7 +17,7 @@ from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers import matrices
 from topiary.app.ingest.source import BLOCK, Array, CountSource, Reader, Rows, make_untitled
-from topiary.app.ingest.tables import joining
+from topiary.app.ingest.tables import joining, sniff
 from topiary.engine.contract import TEST, TRAIN, Counts
 
 _SHORTEST_ENTRY = len(b"1 1\n")  # bytes of the shortest entry
@@ -230,7 +230,7 @@ HALF_BRIGHT = 128  # the least grey value of a bright pixel
 
 def is_idx(path: Path) -> bool:
     """Return whether a file begins with the magic number of idx images."""
-    return packing.read_start(path)[:4] == IMAGES.to_bytes(4, "big")
+    return sniff.look_at(path).raw[:4] == IMAGES.to_bytes(4, "big")
 
 
 recognise_idx = packing.make_recogniser(is_idx, lambda file: "idx3" in file.name and is_idx(file))
@@ -332,7 +332,7 @@ LABEL_ARRAYS = ("labelsTrain", "labelsTest")
 
 def _load_matlab(path: Path) -> dict[str, Any]:
     """Return the variables of a MATLAB file; refuse a file that cannot be read or is not a corpus."""
-    if packing.read_start(path, 6) != b"MATLAB":
+    if not sniff.look_at(path).raw.startswith(b"MATLAB"):
         raise IngestError(path, "is not a MATLAB file of version 5 or later")
     try:
         with packing.open_seekable(path) as stream:

@@ -481,7 +481,7 @@ def recognise_json(path: Path) -> bool:
         return bool(packing.list_files(path, recognise_json)) or bool(_list_below(path))
     if packing.find_suffix(path) != ".json" or packing.strip_packing(path.name) in _METADATA_FILES:
         return False
-    return packing.read_start(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{")
+    return sniff.look_at(path).first in (b"[", b"{")
 
 
 def read_json(path: Path, options: ImportOptions) -> TextSource:
@@ -659,7 +659,6 @@ _CLOCK = re.compile(r"\d+(?:\.\d+)?s?|(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\d+)?")
 _TIME_FIELD = re.compile(
     rb'"(?:t?_?start(?:_?time|_?ms)?|begin|from|offsets?|timestamps?|time)"\s*:\s*["\[{]?\s*"?[\d\[{"]', re.IGNORECASE
 )
-_SEARCHED = 1 << 16  # bytes of a file in which the field of a time is searched
 _SAMPLED_CUES = 40  # cues and files that are examined
 _DEEPEST_CUES = 3  # levels of objects in which cues are searched
 _LARGEST_CAPTIONS = 1 << 25  # bytes of a file
@@ -694,7 +693,7 @@ def _has_captions(path: Path) -> bool:
 
 def _is_timed(path: Path) -> bool:
     """Return whether the beginning of a file has the field of a time."""
-    return packing.find_suffix(path) in _ENDINGS and _TIME_FIELD.search(packing.read_start(path, _SEARCHED)) is not None
+    return packing.find_suffix(path) in _ENDINGS and _TIME_FIELD.search(sniff.look_at(path).raw) is not None
 
 
 def read_captions(path: Path, options: ImportOptions) -> TextSource:

@@ -46,7 +46,7 @@ def _is_mail(path: Path) -> bool:
     ending = packing.find_suffix(path)
     if ending in (*_MBOX, *_EML):
         return True
-    return sniff.find_plain_suffix(path) in sniff.PLAIN and sniff.find_kind_of_text(sniff.read_start(path)) == "mail"
+    return sniff.find_plain_suffix(path) in sniff.PLAIN and sniff.look_at(path).content == "mail"
 
 
 def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001 - the signature of every reader
@@ -87,7 +87,7 @@ def _read_messages(path: Path) -> Iterator[tuple[int, bytes]]:
             raise IngestError(path, _TOO_LARGE)
         yield 1, raw if packing.find_suffix(path) != ".emlx" else _cut_length(raw)
         return
-    is_plain = sniff.begins_with_mail_headers(sniff.read_start(path))
+    is_plain = sniff.begins_with_mail_headers(sniff.look_at(path).text)
     with packing.open_file(path) as stream:
         first, number = stream.readline(packing.LARGEST_TEXT).removeprefix(b"\xef\xbb\xbf"), 1
         while first and not first.strip() and number < _MOST_BLANK:
