@@ -12,7 +12,7 @@ from topiary.app.analysis.inference import open_inference
 from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.jobs import claim, forks, launcher, new_run, process, trainer
 from topiary.app.jobs.forks import find_origin, inherit_settings
-from topiary.app.jobs.new_run import MORE_STEPS, continue_run, create_run, fork_run
+from topiary.app.jobs.new_run import MORE_STEPS, create_run, fork_run, prepare_run, request_continuation
 from topiary.app.jobs.run_rules import NewRunError, RunRequest
 from topiary.app.live.actions import Actions
 from topiary.engine.settings import SettingError
@@ -61,7 +61,7 @@ def test_a_fork_starts_with_the_topics_and_settings_of_its_parent(db, parent):
 
 def test_a_run_is_trained_further_with_its_settings_from_its_last_snapshot(db, parent):
     runs.rename_run(db, parent.number, "news")
-    more = continue_run(db, parent.number)
+    more = runs.create_run(db, **prepare_run(db, request_continuation(find_origin(db, parent.number))))
     assert (more.parent, more.parent_minibatch, more.planned) == (parent.number, 30, MORE_STEPS)
     assert (more.settings, more.seed, more.name) == (parent.settings, parent.seed, "news, continued")
     assert not more.options["until_plateau"]

@@ -25,6 +25,7 @@ from topiary.app.jobs import (
 )
 from topiary.app.jobs.estimates import read_concentrations, read_latest
 from topiary.app.jobs.load_corpus import load_corpus
+from topiary.app.jobs.run_rules import RunRequest
 from topiary.engine import models, settings
 from topiary.engine.hierarchy import evaluate
 from topiary.engine.hierarchy.topics import unpack_topics
@@ -337,7 +338,8 @@ def test_runs_of_a_group_give_way_until_all_are_readable_and_end_with_the_bits_o
     monkeypatch.setattr(estimates, "LEAST_SWEEPS", 3)
     monkeypatch.setattr(training, "SETTLED", 1.1)
     texts = SMALL | {"inference": "auto"}
-    group = new_run.create_group(file, "small", (1, 2), model="dlda", texts=texts, minibatches=60, until="settled")
+    asked = {"model": "dlda", "texts": texts, "minibatches": 60, "until": "settled"}
+    group = new_run.create_runs(file, RunRequest(corpus="small", seeds=(1, 2), **asked))
     alone = new_run.create_run(file, "small", model="dlda", texts=texts, minibatches=60, until="settled", seed=1)
     trained = []
     while waiting := queue.list_waiting(file):
