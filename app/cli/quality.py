@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.inference import find_snapshot
-from topiary.app.analysis.predictions import ClassError, Classified
+from topiary.app.analysis.predictions import Classified
 from topiary.app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
 from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from topiary.app.analysis.recurrence import read_recurrence, summarize_layer
@@ -259,7 +260,7 @@ def classify(arguments: argparse.Namespace) -> int:
     try:
         snapshot = 0 if arguments.minibatch is None else find_snapshot_at(db, run, arguments.minibatch).number
         predictions = fetch_predictions(db, run, snapshot)
-    except ClassError as error:
+    except ReadError as error:
         raise UserError(str(error)) from error
     hierarchy = read_hierarchy(db, run, find_snapshot(db, run.number, predictions.snapshot))
     facts = list_class_facts(predictions, hierarchy)

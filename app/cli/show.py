@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.cli.console import (
     UserError,
     find_run,
@@ -20,7 +21,7 @@ from topiary.app.facts.records import find_headlines, list_all_facts, list_curve
 from topiary.app.jobs import launcher
 from topiary.app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
 from topiary.app.jobs.plan import PAPER_SCORE_NAME, STEPS, name_step
-from topiary.app.plots.request import FigureError, FigureRequest, read_width
+from topiary.app.plots.request import FigureRequest, read_width
 from topiary.app.views.run_facts import format_estimate, name_estimate
 from topiary.store import points as run_points
 from topiary.store import runs
@@ -353,7 +354,7 @@ def figure(arguments: argparse.Namespace) -> int:
         say(_write_figure(arguments, request))
     except OSError as error:
         raise make_file_error(arguments.output, error) from error
-    except (FigureError, LookupError) as error:
+    except (ReadError, LookupError) as error:
         raise UserError(str(error.args[0])) from error
     return 0
 

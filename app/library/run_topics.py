@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import networkx as nx
     from scipy.sparse import csr_array
 
+    from topiary.app.analysis.reader import Reader
+
     from .results import Classification, Comparison, Inference
 
 
@@ -452,7 +454,7 @@ class RunTopics:
 
         Raises
         ------
-        ClassError
+        ReadError
             When the model predicts no classes, the corpus has fewer than two, or no test document has a label.
         """
         from .results import classify
@@ -595,24 +597,17 @@ class RunTopics:
         NotFound
             When there is no such snapshot.
         """
-        row = self._row
-        hierarchy = read_hierarchy(self._opened.db, row, find_snapshot_at(self._opened.db, row, minibatch))
-        if seeds:
-            from topiary.app.analysis.recurrence import read_recurrence
-
-            hierarchy = read_recurrence(self._opened.db, row, hierarchy)[1]
-        if not npmi:
-            return hierarchy
-        from topiary.app.analysis.quality import add_npmi
-
-        return add_npmi(self._opened.db, row, hierarchy)
+        return self._reader.hierarchy_at(self._row, minibatch, npmi=npmi, seeds=seeds)
 
     def _read_placed(self, minibatch: int | None = None) -> Hierarchy:
         """Return the hierarchy at or before a mini-batch, by default the newest one with shares of documents."""
-        from topiary.app.analysis.shares import find_placed_snapshot
+        return self._reader.placed_at(self._row, minibatch).hierarchy
 
-        db, row = self._opened.db, self._row
-        return read_hierarchy(db, row, find_placed_snapshot(db, row, minibatch))
+    @property
+    def _reader(self) -> "Reader":
+        from topiary.app.analysis.reader import Reader
+
+        return Reader(self._opened.db)
 
     @property
     def _row(self) -> RunRow:

@@ -20,6 +20,7 @@ from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import RELATED as RELATION
 
 if TYPE_CHECKING:
+    from topiary.app.analysis.reader import Reader
     from topiary.app.live.actions import Actions
     from topiary.app.live.feed import Feed
     from topiary.app.live.ticks import Tick
@@ -222,6 +223,11 @@ class Context:
     soon: Callable[[Callable[[], None]], None]
     notify: Callable[[str, str], None]
     dark: bool = False
+
+    @property
+    def reader(self) -> "Reader":
+        """What reads topics and documents, with the memory that all sessions share."""
+        return self.feed.reader
 
 
 FIELDS = tuple(name for name in View.param if name != "name")

@@ -11,8 +11,8 @@ from class_samples import WRONG, label, plant
 from inference_samples import NAMES, plain_model
 
 from topiary.app.analysis import predict as classes
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.predict import classify_run
-from topiary.app.analysis.predictions import ClassError
 from topiary.app.cli import main, quality
 from topiary.app.facts import documents
 from topiary.app.live.predictions import PredictionCache
@@ -124,7 +124,7 @@ def test_the_kernel_does_not_see_the_labels(db, monkeypatch):
     ],
 )
 def test_where_nothing_can_be_predicted_a_sentence_says_why(db, options, words):
-    with pytest.raises(ClassError, match=words):
+    with pytest.raises(ReadError, match=words):
         classify_run(db, plant(db, **options))
 
 
