@@ -41,10 +41,7 @@ def write_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int,
         If the file cannot be written.
     """
     path = Path(path)
-    try:
-        suffix = find_format(path, ("json", "html"), f"the data of pyLDAvis as {path.name!r}")
-    except ValueError as error:
-        raise ReadError(str(error)) from error
+    suffix = find_format(path, ("json", "html"), f"the data of pyLDAvis as {path.name!r}")
     scripts = _read_scripts() if suffix == "html" else None
     data = json.dumps(collect_pyldavis(db, run, snapshot, layer), ensure_ascii=False, allow_nan=False)
     name = f"Layer {layer} of run {run.number}, {run.corpus_name}"

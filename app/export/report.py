@@ -19,9 +19,9 @@ from topiary.app.ingest.new_documents import Rules, find_rules
 from topiary.app.jobs.estimates import choose_headline, read_latest, summarize_estimate
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.machine import find_asset, find_version
+from topiary.app.names import name_inference, name_model
 from topiary.app.views.palette import LIGHT
 from topiary.app.views.report import ReportContents, ReportRefinement, ReportTopic, draw_report
-from topiary.app.views.run_facts import name_inference, name_model
 from topiary.app.views.tree.picture import TreeChoice, draw_tree, list_below
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, snapshots

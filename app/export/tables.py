@@ -54,10 +54,7 @@ def write_table(table: ExportTable, path: str | Path, report: Callable[[int], No
         If the file cannot be written.
     """
     path = Path(path)
-    try:
-        form = find_format(path, _WRITERS, f"a table as {path.name!r}")
-    except ValueError as error:
-        raise ReadError(str(error)) from error
+    form = find_format(path, _WRITERS, f"a table as {path.name!r}")
     _WRITERS[form](table, path, _count_rows(table.frames, report))
     return path
 

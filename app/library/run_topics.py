@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
-from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.export.topics import list_column_topics, list_topics
 from topiary.app.views.tree.opening import choose_threshold, list_top_topics
 from topiary.engine.hierarchy.tree import Direction, Node
@@ -234,7 +234,7 @@ class RunTopics:
         NotFound
             When there is no snapshot yet.
         """
-        from topiary.app.facts.recurrence import collect_recurrence
+        from topiary.app.export.recurrence import collect_recurrence
 
         facts = collect_recurrence(self._opened.db, self._row, self.hierarchy(minibatch), threshold, layer)
         rows = [
@@ -368,7 +368,7 @@ class RunTopics:
         from topiary.app.analysis.shares import build_matrix, fetch_use
 
         snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
-        hierarchy = read_hierarchy(self._opened.db, self._row, snapshot)
+        hierarchy = self._reader.hierarchy(self._row, snapshot)
         hierarchy.at_rank(layer, 1)
         use = fetch_use(self._opened.db, self._row, snapshot, layer)
         return build_matrix(use.layer, hierarchy.widths[layer - 1], rest=rest)
@@ -396,7 +396,7 @@ class RunTopics:
         from topiary.app.analysis.shares import infer_theta
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
-        hierarchy = read_hierarchy(self._opened.db, self._row, inference.snapshot)
+        hierarchy = self._reader.hierarchy(self._row, inference.snapshot)
         hierarchy.at_rank(layer, 1)
         names = [format_identity(hierarchy.node(layer, column)) for column in range(hierarchy.widths[layer - 1])]
         numbers = np.arange(inference.corpus.documents)
@@ -431,7 +431,7 @@ class RunTopics:
         pandas.DataFrame
             A row for each point: layer, weight (0 at ``one``, 1 at ``other``), words, and the new ones among them.
         """
-        from topiary.app.facts.documents import interpolate_documents
+        from topiary.app.export.class_facts import interpolate_documents
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
         mixed_layer, points = interpolate_documents(

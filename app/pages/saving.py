@@ -9,6 +9,7 @@ from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.export.report import render_report
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.jobs.downloads import DOWNLOADS
+from topiary.app.names import plural
 from topiary.app.pages.components import Board, Message, TreeView
 from topiary.app.pages.filters import find_placed
 from topiary.app.pages.session import LONGEST_QUERY, Context
@@ -103,8 +104,9 @@ class ReportSaver:
             self._context.notify("A report is being written; wait until its download begins.", "info")
             return
         self._is_writing = True
-        topics = f"{len(scope.topics):,} topic{'s' if len(scope.topics) != 1 else ''}"
-        said = f"The report on {topics} is being written; the download begins in some seconds."
+        said = (
+            f"The report on {plural(len(scope.topics), 'topic')} is being written; the download begins in some seconds."
+        )
         self._context.notify(said, "info")
         work = partial(make_report, self._context, subject, scope.topics, quotes=quotes)
         self._context.aside(work, self._hand_over, self._end)

@@ -110,10 +110,7 @@ def draw_confusion(names: Sequence[str], counts: NDArray[Any], *, width: float =
 
 def plot_confusion(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Draw the confusion matrix of a run's predictions for the test documents."""
-    try:
-        result = sources[0].predictions(request.minibatch)
-    except ReadError as error:
-        raise ReadError(str(error)) from error
+    result = sources[0].predictions(request.minibatch)
     if len(result.names) > _MOST_CLASSES:
         many = f"{len(result.names)} classes are too many to draw"
         raise ReadError(f"{many}; topiary classify --json has the count of every cell")

@@ -11,6 +11,7 @@ from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.analysis.reader import Reader
 from topiary.app.live.history import History, PointColumns
 from topiary.app.live.predictions import fetch_predictions
+from topiary.app.names import name_inference, name_model
 from topiary.app.plots.request import FigureRequest
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import points, runs
@@ -70,7 +71,10 @@ class Source:
 def name_source(source: Source) -> str:
     """Return the name of a run for a legend, or its number and model if it has none."""
     row = source.row
-    return row.name or f"run {row.number}: {row.model.upper()} {row.inference} {'-'.join(map(str, row.layers))}"
+    widths = "-".join(map(str, row.layers))
+    return row.name or " ".join(
+        filter(None, (f"run {row.number}: {name_model(row.model)}", name_inference(row.model, row.inference), widths))
+    )
 
 
 def shorten_name(source: Source) -> str:

@@ -124,11 +124,6 @@ def test_a_line_on_the_map_is_written_by_few_corners_that_select_the_same():
     assert str(write_line(6, [(0, 0), (0.5, 0), (1, 0), (1, -0.25), (0, -1)])) == "map:6=0:0~1:0~1:-0.25~0:-1"
 
 
-def test_a_map_that_cannot_be_read_is_said_in_one_sentence():
-    with pytest.raises(NotFound, match="map of documents under snapshot 7"):
-        select_by_conditions(FilterSources(*SOURCES[:4]), [parse_condition("map:7=0:0~1:0~1:1")], 5)
-
-
 @pytest.mark.parametrize(
     ("first", "last", "value"),
     [
