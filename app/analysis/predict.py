@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.inference import DocumentInference, find_snapshot, open_inference
-from topiary.app.analysis.predictions import ClassError, Classified, Misled, Report, find_wrong
+from topiary.app.analysis.predictions import Classified, Misled, Report, find_wrong
 from topiary.app.jobs.records import load_model
 from topiary.engine import settings
 from topiary.engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray, PredictingKernel
@@ -57,7 +58,7 @@ def classify_run(
 
     Raises
     ------
-    ClassError
+    ReadError
         When the model predicts no labels, all documents have one label, or no test document has one.
     store.errors.NotFound
         When there is no such snapshot.
@@ -67,19 +68,19 @@ def classify_run(
     names = inference.corpus.label_names
     kernel = inference.kernel
     if not isinstance(kernel, PredictingKernel):
-        raise ClassError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
+        raise ReadError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
     counts = corpora.load_counts(db, inference.corpus)
     documents = np.flatnonzero((counts.part == TEST) & (counts.labels >= 0))
     if len(names) == 1:
-        raise ClassError(f"{inference.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")
+        raise ReadError(f"{inference.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")
     if not len(documents):
-        raise ClassError(f"no test document of {inference.corpus.name} has a label, so predictions cannot be compared")
+        raise ReadError(f"no test document of {inference.corpus.name} has a label, so predictions cannot be compared")
     probabilities, features = _predict(inference, kernel, counts, documents, report)
     labels = counts.labels[documents].astype(np.int64)
     try:
         scores = class_scores.score_predictions(probabilities, labels)
     except ValueError as error:
-        raise ClassError(f"run {run.number} at mini-batch {snapshot_row.minibatch:,}: {error}") from error
+        raise ReadError(f"run {run.number} at mini-batch {snapshot_row.minibatch:,}: {error}") from error
     arrays = snapshots.load_snapshot(db, snapshot_row.number)
     weights, topics = collect_arrays(arrays, "model.class_weights"), collect_arrays(arrays, "names")
     return Classified(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 import numpy as np
 import pandas as pd
 
-from topiary.app.facts.records import list_corpus_facts
+from topiary.app.export.records import list_corpus_facts
 from topiary.app.ingest.memory import explain_no_text
 from topiary.app.ingest.options import APPENDED, ImportOptions, OptionError
 from topiary.app.jobs import logs
@@ -27,7 +27,7 @@ from topiary.store.errors import NotFound
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from topiary.app.ingest.appending import Addition
+    from topiary.app.ingest.importing import Addition
     from topiary.app.live.cache import InferenceCache
     from topiary.app.live.predictions import PredictionCache
 
@@ -158,7 +158,7 @@ class Corpus:
         with a value, and with a text that is no value of the kind), first and last (the range of dates and numbers)
         and categories (how many there are).
         """
-        from topiary.app.facts.columns import list_column_facts
+        from topiary.app.export.columns import list_column_facts
 
         rows = [each.to_json() for each in list_column_facts(self._opened.db, self._row)]
         names = ["column", "kind", "filled", "invalid", "first", "last", "categories"]
@@ -273,8 +273,10 @@ class Corpus:
         Conflict
             When another process is appending at the same time.
         """
-        from topiary.app.ingest.appending import append_path  # loads readers of files, which other methods do not need
-        from topiary.app.ingest.importing import ignore_progress
+        from topiary.app.ingest.importing import (
+            append_path,  # loads readers of files, which other methods do not need
+            ignore_progress,
+        )
         from topiary.app.jobs.cluster.reading import open_map
 
         unknown = next((name for name in options if name not in APPENDED), None)

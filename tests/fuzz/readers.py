@@ -31,7 +31,7 @@ from topiary.app.ingest import registry
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import import_path, read_source
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers import matlab
+from topiary.app.ingest.readers import counts_arrays
 from topiary.app.ingest.source import TextSource
 from topiary.store.database import Database, open_database
 from topiary.store.errors import StoreError
@@ -179,12 +179,12 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
 @contextmanager
 def _forking() -> Iterator[None]:
     """Read apart in a fork of this process, within the same bounds: starting Python anew takes half a second."""
-    usual: Callable[..., tuple[int, str]] = matlab.launch_child
-    matlab.launch_child = _forked
+    usual: Callable[..., tuple[int, str]] = counts_arrays.launch_child
+    counts_arrays.launch_child = _forked
     try:
         yield
     finally:
-        matlab.launch_child = usual
+        counts_arrays.launch_child = usual
 
 
 def _forked(path: Path, folder: str, patience: float) -> tuple[int, str]:
@@ -195,8 +195,8 @@ def _forked(path: Path, folder: str, patience: float) -> tuple[int, str]:
         try:
             signal.alarm(0)
             faulthandler.disable()  # a crash of the child is expected here: no stacks of it in the report of the tests
-            matlab.limit_process(path)
-            status, said = matlab.run_child(path, folder)
+            counts_arrays.limit_process(path)
+            status, said = counts_arrays.run_child(path, folder)
             os.write(writing, said.encode()[:60_000])
         finally:
             os._exit(status)

@@ -11,10 +11,10 @@ from class_samples import WRONG, label, plant
 from inference_samples import NAMES, plain_model, replace_methods
 
 from topiary.app.analysis import predict as classes
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.predict import classify_run
-from topiary.app.analysis.predictions import ClassError
 from topiary.app.cli import main, quality
-from topiary.app.facts import documents
+from topiary.app.export import class_facts as documents
 from topiary.app.live.predictions import PredictionCache
 from topiary.engine import models
 from topiary.engine.hierarchy.class_scores import score_predictions
@@ -125,7 +125,7 @@ def test_the_kernel_does_not_see_the_labels(db, monkeypatch):
     ],
 )
 def test_where_nothing_can_be_predicted_a_sentence_says_why(db, options, words):
-    with pytest.raises(ClassError, match=words):
+    with pytest.raises(ReadError, match=words):
         classify_run(db, plant(db, **options))
 
 
