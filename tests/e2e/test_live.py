@@ -49,7 +49,7 @@ def test_a_new_snapshot_and_new_points_reach_an_open_page(start_server, planted,
     page.wait_for_function(f"() => ({LENGTH})() === 11")
 
 
-@pytest.mark.parametrize("side", ["light", "dark"])
+@pytest.mark.parametrize("side", [pytest.param("light", marks=pytest.mark.nightly), "dark"])
 def test_figures_come_as_the_theme_wants_them(start_server, planted, writer, page, side):
     _, row = writer
     server = start_server(planted)
@@ -134,20 +134,21 @@ def test_zoom_stays_while_points_arrive(start_server, planted, writer, page):
     assert page.evaluate(read) == [20, 60]
 
 
-def test_a_page_comes_back_to_its_view_when_the_server_was_restarted(start_server, planted, page, guard):
-    first = start_server(planted)
+def test_a_page_comes_back_to_its_view_when_the_server_was_restarted(start_process, planted, page, guard):
+    first = start_process(planted)
     page.goto(f"{first.url}?page=guide&tab=watch")
     page.get_by_role("heading", name="The strip of numbers").wait_for()
     port = first.port
     assert first.stop() == 0
     page.get_by_text("The server is not answering").wait_for()
-    start_server(planted, port)
+    start_process(planted, port)
     page.get_by_text("The server is not answering").wait_for(state="detached", timeout=30_000)
     page.get_by_role("heading", name="The strip of numbers").wait_for()
     assert "page=guide" in page.url
     assert "tab=watch" in page.url
 
 
+@pytest.mark.nightly
 def test_five_open_tabs_never_lock_the_writer(start_server, planted, writer, new_page):
     db, row = writer
     server = start_server(planted)
@@ -161,7 +162,7 @@ def test_five_open_tabs_never_lock_the_writer(start_server, planted, writer, new
     assert server.complaints == []
 
 
-def test_a_server_on_a_taken_port_says_so_in_one_sentence(start_server, planted):
-    first = start_server(planted)
+def test_a_server_on_a_taken_port_says_so_in_one_sentence(start_process, planted):
+    first = start_process(planted)
     with pytest.raises(AssertionError, match=f"port {first.port} of 127.0.0.1 is taken"):
-        start_server(planted, first.port)
+        start_process(planted, first.port)

@@ -27,7 +27,7 @@ from tests.app.jobs.cluster.test_spread import (
     stepped,
     training_of,
 )
-from topiary.app.jobs import gpu, launcher, new_run, trainer
+from topiary.app.jobs import control, gpu, launcher, new_run, trainer
 from topiary.app.jobs import training as mathematics
 from topiary.app.jobs.cluster import place, spread, workers
 from topiary.app.jobs.cluster.cards import VISIBLE, AssignedCard, assign_cards
@@ -144,14 +144,13 @@ class UsedCard(NamedTuple):
     """A card of which other programs use a part."""
 
     lanes: int
-    block: int | None = None
     used = 0
 
     def count_used(self):
         return self.used
 
 
-def test_lanes_follow_from_the_whole_corpus_and_blocks_from_the_part_of_a_worker(monkeypatch):
+def test_lanes_follow_from_the_whole_corpus_and_the_memory_from_the_part_of_a_worker(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(gpu, "list_cards", lambda: [gpu.GraphicsCard("Card", 10**9, "13.0")])
     monkeypatch.setattr(gpu, "is_extra_installed", lambda: True)
@@ -160,12 +159,14 @@ def test_lanes_follow_from_the_whole_corpus_and_blocks_from_the_part_of_a_worker
     few, many = FACTS._replace(n_documents=10, n_tokens=1000), FACTS._replace(n_documents=10**7, n_tokens=10**8)
     assert gpu.open_device(config, FACTS, few) == gpu.open_device(config, FACTS) == UsedCard(8)
     assert gpu.open_device(config, few, few) == UsedCard(32)
-    whole, half = gpu.open_device(config, many), gpu.open_device(config, many, many, 2)
-    assert whole.lanes == 8
-    assert whole.block > 1.5 * half.block > 0
+    with pytest.raises(gpu.GpuError, match=r"1.0 GB of the Card are free .* on more cards"):
+        gpu.open_device(config, many)
+    with pytest.raises(gpu.GpuError, match=r"0.5 GB of the Card are free"):
+        gpu.open_device(config, many, many, 2)
     assert gpu.open_device(config, many, few, 2) == UsedCard(8)
-    monkeypatch.setattr(UsedCard, "used", 7 * 10**8)  # by another program
-    assert 0 < gpu.open_device(config, many).block < half.block
+    monkeypatch.setattr(UsedCard, "used", 10**9)  # by another program
+    with pytest.raises(gpu.GpuError, match=r"0.0 GB of the Card are free"):
+        gpu.open_device(config, many, few)
 
 
 def test_processes_of_this_machine_use_its_cards_in_turn(monkeypatch):
@@ -285,7 +286,7 @@ def test_a_run_whose_worker_has_no_card_fails_with_a_sentence_and_is_resumed(fil
     assert "resume-here" in [remedy.action for remedy in list_remedies(row)]
     monkeypatch.setattr(launcher, "start_queued_runs", lambda _: None)
     monkeypatch.setattr(gpu, "open_device", open_one_lane)
-    launcher.resume_run(file, run)
+    control.resume_run(file, run)
     trainer.train_run(file, run)
     assert runs.get_run(file, run).state == "finished"
 
@@ -293,10 +294,10 @@ def test_a_run_whose_worker_has_no_card_fails_with_a_sentence_and_is_resumed(fil
 def test_a_run_spread_over_cards_goes_on_by_processors_at_the_same_place(file, create, monkeypatch):
     monkeypatch.setattr(launcher, "start_queued_runs", lambda _: None)
     run = create().number
-    launcher.pause_run(file, run)
+    control.pause_run(file, run)
     with pytest.raises(Conflict, match=r"swept by gpu\+local:2, where alone it can go on"):
-        launcher.resume_run(file, run, "gpu")
-    launcher.resume_run(file, run, "here")
+        control.resume_run(file, run, "gpu")
+    control.resume_run(file, run, "here")
     assert runs.get_run(file, run).options["on"] == "local:2"
 
 
