@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -75,17 +75,17 @@ class Memory(Protocol):
 
 
 class _ShortMemory:
-    """The memory of a command: the words of a corpus, which all its runs have in common."""
+    """The memory of a command: the last words of a corpus, and the last shares of a layer."""
 
     def __init__(self) -> None:
-        self._words: dict[Hashable, object] = {}
+        self._last: dict[str, tuple[Hashable, Any]] = {}
 
     def fetch(self, kind: str, key: Hashable, make: Callable[[], Answer]) -> Answer:
-        if kind != "words":
+        if kind not in ("words", "uses"):
             return make()
-        if key not in self._words:
-            self._words[key] = make()
-        return self._words[key]  # type: ignore[return-value]
+        if kind not in self._last or self._last[kind][0] != key:
+            self._last[kind] = key, make()
+        return self._last[kind][1]
 
 
 class PlacedTopics(NamedTuple):
@@ -333,18 +333,22 @@ class Reader:
             "explained", key, lambda: explain_documents(self.db, corpus, hierarchy, self.read_use(found, 1))
         )
 
-    def rank(self, hierarchy: Hierarchy, node: Node, selected: Array | None = None) -> RankedDocuments | None:
-        """Return the documents that use a topic most (:func:`app.analysis.shares.order_documents`).
+    def rank(self, hierarchy: Hierarchy, node: Node, selected: Array | None = None) -> RankedDocuments:
+        """Return the documents that use a topic most, of all or of those ``selected`` (N,), most first.
 
-        None if their shares are not stored, or are damaged.
+        If shares are not stored, or are damaged, they are chosen from the examples in the snapshot.
         """
         found = self.find_shares(hierarchy.run, hierarchy.snapshot)
-        if found is None:
-            return None
-        try:
-            return order_documents(self.read_use(found, node.layer), hierarchy.place(node), selected)
-        except (NotFound, DamagedArrays):
-            return None
+        if found is not None:
+            try:
+                return order_documents(self.read_use(found, node.layer), hierarchy.place(node), selected)
+            except (NotFound, DamagedArrays):
+                pass
+        uses = hierarchy.uses(node)
+        if selected is not None:
+            uses = [use for use in uses if use.document < len(selected) and selected[use.document]]
+        numbers, shares = ([use[place] for use in uses] for place in (0, 1))
+        return RankedDocuments(np.array(numbers, dtype=np.int64), np.array(shares))
 
     def documents(
         self,

@@ -121,7 +121,7 @@ def render_report(
     finer = read_finer_runs(db, row.number)
     hierarchy = replace(hierarchy, finer={node: tuple(each.hierarchy for each in own) for node, own in finer.items()})
     trends = measure_report_trends(reader, corpus, hierarchy, nodes, columns)
-    found = _find_quotes(db, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
+    found = _find_quotes(reader, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
     quoted = {quote.document for each in found.values() for quote in each}
     report(1.0)
     contents = ReportContents(
@@ -163,7 +163,7 @@ def _describe_finer_run(found: FinerRun) -> ReportRefinement:
 
 
 def _find_quotes(
-    db: Database, corpus: CorpusRow, hierarchy: Hierarchy, nodes: list[Node], report: Callable[[float], None]
+    reader: Reader, corpus: CorpusRow, hierarchy: Hierarchy, nodes: list[Node], report: Callable[[float], None]
 ) -> dict[Node, list[TopicPassage]]:
     """Return the passages that are quoted for each topic; a topic whose documents have no texts has none."""
     rules = find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary)
@@ -171,9 +171,9 @@ def _find_quotes(
     for first in range(0, len(nodes), _TOPICS_AT_ONCE):
         report(first / len(nodes))
         part = nodes[first : first + _TOPICS_AT_ONCE]
-        wanted = {node: [use.document for use in hierarchy.uses(node, _READ)] for node in part}
+        wanted = {node: reader.rank(hierarchy, node).numbers[:_READ].tolist() for node in part}
         numbers = sorted({number for each in wanted.values() for number in each if number < corpus.documents})
-        documents = {each.number: each for each in corpora.read_documents(db, corpus.number, numbers)}
+        documents = {each.number: each for each in corpora.read_documents(reader.db, corpus.number, numbers)}
         for node, used in wanted.items():
             quotes[node] = _quote_topic(hierarchy, node, rules, (documents[n] for n in used if n in documents))
     return quotes

@@ -135,7 +135,8 @@ def _build_topics(request: RunTableRequest) -> ExportTable:
     hierarchy = request.hierarchy
     if request.where:
         hierarchy = replace(hierarchy, shares=_measure_selected(request))
-    rows = [_describe_topic(hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
+    reader = Reader(request.db)
+    rows = [_describe_topic(reader, hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
     return ExportTable("topics", (pd.DataFrame(rows),))
 
 
@@ -150,7 +151,7 @@ def _measure_selected(request: RunTableRequest) -> tuple[Array, ...]:
     )
 
 
-def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_topic(reader: Reader, hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
     node = hierarchy.find_topic(facts["topic"])
     is_known = len(hierarchy.steadiness) >= node.layer
     steady = hierarchy.steadiness[node.layer - 1][hierarchy.place(node)] if is_known else np.nan
@@ -170,7 +171,7 @@ def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str,
         "of_runs": facts.get("of_runs", np.nan),
         "parents": _join_relatives(hierarchy, hierarchy.parents(node, _RELATIVES)),
         "children": _join_relatives(hierarchy, hierarchy.children(node, _RELATIVES)),
-        "documents": " ".join(str(use.document) for use in hierarchy.uses(node, _DOCUMENTS)),
+        "documents": " ".join(map(str, reader.rank(hierarchy, node).numbers[:_DOCUMENTS].tolist())),
     }
 
 
