@@ -10,8 +10,9 @@ from pathlib import Path
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.notes import read_document_notes
 from topiary.app.analysis.passages import TopicPassage, choose_passages, weigh_words
-from topiary.app.analysis.reader import GROUPS, TIME, Reader, TrendQuestion
+from topiary.app.analysis.reader import Reader
 from topiary.app.analysis.refinements import FinerRun, describe_conditions, read_finer_runs
+from topiary.app.analysis.run_documents import GROUPS, TIME, TrendQuestion
 from topiary.app.analysis.trends import GroupFigure, TimeFigure, describe_bands
 from topiary.app.export.film import choose_film_tree
 from topiary.app.export.texts import find_format

@@ -12,8 +12,10 @@ from topiary.app.analysis.document_table import find_layer_strongest, make_title
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import FilterSources
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
-from topiary.app.analysis.inference import find_snapshot, open_inference
-from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, Reader, RunDocuments, TrendQuestion
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
+from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.run_documents import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
 from topiary.app.analysis.shares import infer_theta
 from topiary.app.analysis.trends import measure_shares
 from topiary.app.export.tables import ExportTable

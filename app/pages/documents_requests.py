@@ -19,8 +19,9 @@ from topiary.app.analysis.document_table import (
     select_documents,
 )
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics, must_compile
 from topiary.app.analysis.interpolation import find_telling_layer
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import RankedDocuments, explain_no_shares
 from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
 from topiary.app.ingest.column_kinds import list_columns

@@ -13,7 +13,7 @@ from topiary.app.analysis.document_table import make_title
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import Condition
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
-from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.refine import SHARE
 from topiary.app.analysis.trends import DocumentGroups, group_documents
 from topiary.app.analysis.typical import TypicalTopic, find_typical_topics, find_typical_words, sum_corpus_words

@@ -10,7 +10,7 @@ import param
 
 from topiary.app.analysis.filters import parse_condition, write_line
 from topiary.app.analysis.hierarchy import parse_identity
-from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.jobs.progress import Notice
 from topiary.app.live.ticks import Tick
 from topiary.app.machine import find_asset

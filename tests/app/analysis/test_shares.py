@@ -10,7 +10,8 @@ from inference_samples import DOCUMENTS, plain_model, plant
 
 from topiary.app.analysis.document_table import DocumentFilter
 from topiary.app.analysis.hierarchy import UseOfTopic
-from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import (
     LENGTH,
     LayerUse,
@@ -20,7 +21,7 @@ from topiary.app.analysis.shares import (
     find_nearest,
     order_documents,
 )
-from topiary.app.jobs.shares import hash_share_origin
+from topiary.app.jobs.plan import hash_share_origin
 from topiary.app.live.feed import Feed
 from topiary.app.pages import documents_requests
 from topiary.app.pages.documents_requests import TableRequest, find_selection, must_compile_rows, place_rows

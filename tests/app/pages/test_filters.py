@@ -9,7 +9,7 @@ import pytest
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, make_layer, plant_trends
 
-from topiary.app.jobs.shares import hash_share_origin
+from topiary.app.jobs.plan import hash_share_origin
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.documents_table import DocumentTable
 from topiary.app.pages.explore import ExplorePage
