@@ -37,6 +37,7 @@ __all__ = ["plain_model"]
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAIN = {
+    "analysis/errors",
     "jobs/claim",
     "jobs/compile_kernels",
     "jobs/launcher",
