@@ -35,9 +35,7 @@ def bench(tmp_path_factory):
     [
         *(pytest.param(scene, FEW, id=scene.function.__name__) for scene in ON_FILE if scene.function in ALWAYS),
         *(
-            pytest.param(
-                scene, 10, id=f"{scene.function.__name__}, as often as in the table", marks=pytest.mark.nightly
-            )
+            pytest.param(scene, 10, id=f"{scene.function.__name__}, ten times", marks=pytest.mark.nightly)
             for scene in ON_FILE
         ),
     ],
