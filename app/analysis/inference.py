@@ -17,7 +17,7 @@ from topiary.app.jobs import compile_kernels, launcher, records
 from topiary.app.jobs.plan import PLACE_SWEEPS
 from topiary.app.jobs.records import load_model
 from topiary.app.jobs.shares import infer_shares
-from topiary.engine.contract import Array, Counts, Facts, FloatArray, Kernel, Sweeps, Topics
+from topiary.engine.contract import Array, Counts, Facts, FloatArray, Kernel, PredictingKernel, Sweeps, Topics
 from topiary.engine.corpus import number_document
 from topiary.engine.hierarchy import paths
 from topiary.engine.hierarchy.shares import compute_shares, cut_shares
@@ -134,8 +134,9 @@ class DocumentInference:
         batch = Counts.of(np.array([len(words) for words, _ in cells], np.int64), words, values).batch(numbers)
         with self.lock:
             local = self.kernel.infer(self.run.seed, self.state, batch, sweeps)
-            predict = self.kernel.predict
-            classes = None if predict is None else predict(self.run.seed, self.state, batch)
+            classes = None
+            if isinstance(self.kernel, PredictingKernel):
+                classes = self.kernel.predict(self.run.seed, self.state, batch)
         shares = compute_shares(self.topics, local, batch)
         return [
             DocumentTopics(

@@ -86,6 +86,17 @@ def find_placed_snapshot(db: Database, run: RunRow, minibatch: int | None = None
     return chosen if found is None else find_snapshot(db, run.number, found.snapshot)
 
 
+_UNFINISHED = ("queued", "running", "paused")  # states of runs whose documents may yet be placed
+
+
+def explain_no_shares(run: RunRow, hierarchy: Hierarchy) -> str:
+    """Return why the shares of the topics of a snapshot in documents cannot be read."""
+    advice = f"topiary place {run.number} computes those of the newest one"
+    if run.state in _UNFINISHED:
+        advice = "those of the newest topics are computed while the run trains, and when it ends"
+    return f"run {run.number} has no shares of documents under the snapshot of {hierarchy.moment}; {advice}"
+
+
 def describe_placed(run: RunRow, placed: int, newest: int) -> str:
     """Return a sentence on topics and shares that are of an earlier mini-batch than the newest topics; else ""."""
     return _EARLIER.format(step=name_step(run), placed=placed, newest=newest) if placed < newest else ""

@@ -10,8 +10,7 @@ from pathlib import Path
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.notes import read_document_notes
 from topiary.app.analysis.passages import TopicPassage, choose_passages, weigh_words
-from topiary.app.analysis.read_hierarchy import read_hierarchy
-from topiary.app.analysis.recurrence import read_recurrence
+from topiary.app.analysis.reader import Reader
 from topiary.app.analysis.refinements import FinerRun, describe_conditions, read_finer_runs
 from topiary.app.export.film import choose_film_tree
 from topiary.app.export.report_trends import measure_report_trends
@@ -20,9 +19,9 @@ from topiary.app.ingest.new_documents import Rules, find_rules
 from topiary.app.jobs.estimates import choose_headline, read_latest, summarize_estimate
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.machine import find_asset, find_version
+from topiary.app.names import name_inference, name_model
 from topiary.app.views.palette import LIGHT
 from topiary.app.views.report import ReportContents, ReportRefinement, ReportTopic, draw_report
-from topiary.app.views.run_facts import name_inference, name_model
 from topiary.app.views.tree.picture import TreeChoice, draw_tree, list_below
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, snapshots
@@ -114,13 +113,14 @@ def render_report(
     NotFound
         If the corpus has no such column.
     """
-    hierarchy = read_recurrence(db, row, read_hierarchy(db, row, snapshot))[1]
+    reader = Reader(db)
+    hierarchy = reader.add_recurrence(row, reader.hierarchy(row, snapshot))
     corpus = corpora.get_run_corpus(db, row)
     choice = choice or choose_film_tree(hierarchy)
     nodes = _choose_nodes(hierarchy, choice, topics, below, marked=marked)
     finer = read_finer_runs(db, row.number)
     hierarchy = replace(hierarchy, finer={node: tuple(each.hierarchy for each in own) for node, own in finer.items()})
-    trends = measure_report_trends(db, row, corpus, hierarchy, nodes, columns)
+    trends = measure_report_trends(reader, corpus, hierarchy, nodes, columns)
     found = _find_quotes(db, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
     quoted = {quote.document for each in found.values() for quote in each}
     report(1.0)

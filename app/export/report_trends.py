@@ -2,37 +2,25 @@
 
 from collections.abc import Sequence
 
-from topiary.app.analysis.filters import read_sources
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.trends import (
-    GroupFigure,
-    TimeFigure,
-    describe_bands,
-    group_documents,
-    measure_by_group,
-    measure_over_time,
-)
+from topiary.app.analysis.reader import GROUPS, TIME, Reader, TrendQuestion
+from topiary.app.analysis.trends import GroupFigure, TimeFigure, describe_bands
 from topiary.app.views.report_trends import ReportTrends
 from topiary.engine.hierarchy.tree import Node
-from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from topiary.store.column_rows import DATE, NUMBER, CorpusColumn
 from topiary.store.columns import find_column
 from topiary.store.corpus_rows import CorpusRow
-from topiary.store.database import Database
 from topiary.store.errors import NotFound
-from topiary.store.run_rows import RunRow
-
-_GROUPED = (CATEGORY, NUMBER)
 
 
 def measure_report_trends(
-    db: Database, row: RunRow, corpus: CorpusRow, hierarchy: Hierarchy, nodes: Sequence[Node], names: Sequence[str] = ()
+    reader: Reader, corpus: CorpusRow, hierarchy: Hierarchy, nodes: Sequence[Node], names: Sequence[str] = ()
 ) -> ReportTrends:
     """Return topics over time and by group, of all documents; without stored shares, a note that says so.
 
     Parameters
     ----------
-    db : Database
-    row : RunRow
+    reader : Reader
     corpus : CorpusRow
         The corpus of the run.
     hierarchy : Hierarchy
@@ -49,32 +37,33 @@ def measure_report_trends(
     ValueError
         If a column that was named holds neither dates nor categories nor numbers.
     """
-    sources = read_sources(db, row, corpus, hierarchy)
-    dates, grouped = _choose_columns(sources.columns, names)
+    documents = reader.documents(corpus, hierarchy)
+    dates, grouped = _choose_columns(documents.sources.columns, names)
     layers = sorted({node.layer for node in nodes}, reverse=True)
     if not layers or not (dates or grouped):
         return ReportTrends()
     try:
-        uses = {layer: sources.read_use(layer) for layer in layers}
+        for layer in layers:
+            documents.sources.read_use(layer)
     except NotFound as error:
         return ReportTrends(note=str(error))
     notes = [f"groups by {', '.join(column.name for column in grouped)}"] if grouped else []
     over_time: dict[int, TimeFigure] = {}
     if dates is not None:
         try:
-            values = sources.read_column(dates)
             for layer in layers:
                 own = [node for node in nodes if node.layer == layer]
-                over_time[layer] = measure_over_time(hierarchy, layer, uses[layer], values, nodes=own)
+                figure = documents.measure(TrendQuestion(TIME, layer, dates.name, own)).over_time
+                over_time |= {} if figure is None else {layer: figure}
             notes.insert(0, f"time by {dates.name}")
         except ValueError as error:  # too few dates in too long a time
             over_time = {}
             notes.insert(0, f"no time, because {error}")
     by_group: dict[str, dict[int, GroupFigure]] = {}
     for column in grouped:
-        groups = group_documents(column, sources.read_column(column))
-        if groups.names:
-            by_group[column.name] = {layer: measure_by_group(hierarchy, layer, uses[layer], groups) for layer in layers}
+        measured = {layer: documents.measure(TrendQuestion(GROUPS, layer, column.name)).by_group for layer in layers}
+        known = {layer: figure for layer, figure in measured.items() if figure is not None and figure.groups.names}
+        by_group |= {column.name: known} if known else {}
     numbers = [column.name for column in grouped if column.kind == NUMBER]
     return ReportTrends(
         over_time, by_group, numbers, f"{'; '.join(notes)}; weighted by words, with {describe_bands(0)}"
@@ -87,14 +76,14 @@ def _choose_columns(
     """Return the column of dates, if there is one, and the columns by which documents are grouped."""
     chosen = [find_column(columns, name) for name in names]
     for column in chosen:
-        if column.kind not in (DATE, *_GROUPED):
+        if column.kind not in (DATE, *GROUPS):
             raise ValueError(
                 f"column {column.name!r} is of kind {column.kind}; topics change by dates, and differ by "
                 "categories and numbers"
             )
     offered = chosen or columns
     dates = next((column for column in (*offered, *columns) if column.kind == DATE), None)
-    grouped = [column for column in chosen if column.kind in _GROUPED]
+    grouped = [column for column in chosen if column.kind in GROUPS]
     if not grouped:
-        grouped = [column for kind in _GROUPED for column in columns if column.kind == kind][:1]
+        grouped = [column for kind in GROUPS for column in columns if column.kind == kind][:1]
     return dates, grouped

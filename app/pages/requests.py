@@ -218,8 +218,7 @@ def order_topic_documents(
     They are chosen from all documents, or those ``selected`` (N,), if their shares are stored, else from the examples
     in the snapshot.
     """
-    column = hierarchy.place(node)
-    ranked = context.feed.shares.rank(hierarchy.run, hierarchy.snapshot, node.layer, column, selected)
+    ranked = context.reader.rank(hierarchy, node, selected)
     if ranked is not None:
         return ranked
     uses = hierarchy.uses(node)

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from functools import partial
 
-from topiary.app.analysis.filters import FilterError
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.typical import TypicalWords, find_typical_words, sum_corpus_words
-from topiary.app.pages.filters import read_selection
+from topiary.app.pages.filters import open_documents
 from topiary.app.pages.session import Context
 from topiary.app.views.trends.typical_card import TYPICAL_WORDS
 from topiary.store import corpora, runs
@@ -44,19 +44,17 @@ class SelectionWords:
 
     def _count(self, key: WordsKey, hierarchy: Hierarchy) -> tuple[TypicalWords | None, str]:
         """Count the words unless they are no longer wanted; this waits for the store."""
-        db, feed, n_words = self._context.db, self._context.feed, len(hierarchy.vocabulary)
+        db, n_words = self._context.db, len(hierarchy.vocabulary)
         corpus = corpora.get_run_corpus(db, runs.get_run(db, hierarchy.run))
         if corpus.kind == "real":
             return None, _REAL
         try:
-            selected = read_selection(self._context, corpus, hierarchy, key[1])
+            selected = open_documents(self._context, corpus, hierarchy, key[1]).selected
             selection = sum_corpus_words(db, corpus, n_words, selected, lambda: self._wanted == key)
             if self._wanted != key:
                 return None, _COUNTING
-            everything = feed.words.fetch(
-                (corpus.number, corpus.documents), partial(sum_corpus_words, db, corpus, n_words)
-            )
-        except (FilterError, StoreError) as error:
+            everything = self._context.reader.sum_words(corpus, n_words)
+        except (ReadError, StoreError) as error:
             return None, f"The words could not be counted: {error}."
         return find_typical_words(selection, everything, hierarchy.vocabulary, TYPICAL_WORDS), ""
 

@@ -109,36 +109,62 @@ class UnitChain(NamedTuple):
     root2: Array
 
 
-def build_kernel(plan: InferencePlan, **own: Any) -> Kernel:
-    """Return the kernel of a model; results do not depend on the number of threads.
+class UnitKernel(Kernel):
+    """The kernel of a deep exponential family; results do not depend on the number of threads.
 
     Parameters
     ----------
     plan : InferencePlan
-    own
-        The functions that a model defines itself: ``init``, ``init_from_documents``, ``move``, ``topics``, ``keep`` and
-        ``restore``.
+    facts : Facts
     """
 
-    def fix_weights(state: Any) -> Loadings:
-        return inference.fix_means(plan, get_weights(state))
+    sweeps_after = 0
+    real = True
 
-    return Kernel(
-        batch_size=plan.batch,
-        sweeps_after=0,
-        real=True,
-        measure="perplexity",
-        prepare=lambda _seed, state, docs: put_units(state, inference.init_units(plan, fix_weights(state), docs)),
-        gather=lambda seed, state, docs, local: inference.gather_statistics(
-            plan, seed, int(state.t) + 1, get_weights(state), docs, local
-        ),
-        local=get_units,
-        with_local=put_units,
-        infer=lambda seed, state, docs, sweeps=None: place_documents(plan, seed, fix_weights(state), docs, sweeps),
-        start_chain=lambda _seed, state, docs: start_chain(plan, fix_weights(state), docs),
-        advance_chain=lambda seed, state, *rest: advance_chain(plan, seed, fix_weights(state), *rest),
-        **own,
-    )
+    def __init__(self, plan: InferencePlan, facts: Facts) -> None:
+        self.plan, self.facts, self.batch_size = plan, facts, plan.batch
+
+    def _fix_weights(self, state: Any) -> Loadings:
+        """Return the mean weights, under which documents are placed."""
+        return inference.fix_means(self.plan, get_weights(state))
+
+    def prepare(self, seed: int, state: Any, docs: Batch) -> Any:
+        """Return the state with the units of all training documents."""
+        return put_units(state, inference.init_units(self.plan, self._fix_weights(state), docs))
+
+    def gather(self, seed: int, state: Any, docs: Batch, local: Params) -> tuple[Evidence, Params]:
+        """Move the units of documents; return the evidence for the weights, and the units."""
+        return inference.gather_statistics(self.plan, seed, int(state.t) + 1, get_weights(state), docs, local)
+
+    def move(self, seed: int, state: Any, statistics: Evidence) -> tuple[Any, Info]:
+        """Move the weights."""
+        return move_state(self.plan, seed, state, statistics)
+
+    def local(self, state: Any) -> Params:
+        """Return the units of every training document."""
+        return get_units(state)
+
+    def with_local(self, state: Any, local: Params) -> Any:
+        """Return the state with these units."""
+        return put_units(state, local)
+
+    def topics(self, state: Any) -> Topics:
+        """Return the hierarchy of the mean weights."""
+        return present_model(self.plan.model, compute_mean_weights(self.plan, state), state.activity)
+
+    def infer(self, seed: int, state: Any, docs: Batch, sweeps: Sweeps | None = None) -> contract.Local:
+        """Return the units of documents with the weights fixed."""
+        return place_documents(self.plan, seed, self._fix_weights(state), docs, sweeps)
+
+    def start_chain(self, seed: int, state: Any, docs: Batch) -> UnitChain:
+        """Return the first units of documents under evaluation."""
+        return start_chain(self.plan, self._fix_weights(state), docs)
+
+    def advance_chain(
+        self, seed: int, state: Any, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
+    ) -> tuple[UnitChain, Rates]:
+        """Fit the units further to the observed tokens, and sum the rates of the scored cells."""
+        return advance_chain(self.plan, seed, self._fix_weights(state), chain, observed, scored, sweeps)
 
 
 def name_weights(matrices: tuple[Weights, ...], prefix: str = "") -> dict[str, Any]:

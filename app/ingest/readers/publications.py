@@ -103,10 +103,7 @@ def make_record_source(
         sentences = [_note_missing_texts(with_text, what), *notes]
         source.notes.extend(note for note in sentences if note and note not in source.notes)
 
-    if path.is_dir():
-        folder_files = [file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")]
-        if others := [file for file in folder_files if file not in paths]:
-            source.notes.append(f"left out what is of another format: {packing.describe_kinds(others)}")
+    source.notes.extend(packing.note_others(path, paths, "what is of another format"))
     if label is not None and options.label_column is None:
         source.understood[GUESS] = f"the label is {label!r} (--label-column names another)"
     return replace(source, documents=documents)

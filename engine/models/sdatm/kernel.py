@@ -13,7 +13,8 @@ from topiary.engine.autoencoder import amortised, hybrid, hybrid_step
 from topiary.engine.autoencoder.classifier import Classifier, compute_features
 from topiary.engine.autoencoder.encoder import PER_LAYER
 from topiary.engine.autoencoder.hybrid import Hybrid, State
-from topiary.engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps
+from topiary.engine.autoencoder.hybrid_step import HybridKernel, HybridStatistics
+from topiary.engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, PredictingKernel, Sweeps
 from topiary.engine.corpus import list_owners, replace_counts
 from topiary.engine.gibbs.augment import draw_uniforms
 from topiary.engine.gpu.devices import Device
@@ -36,24 +37,48 @@ def build(config: Config, facts: Facts, n_threads: int = 1, device: Device | Non
     """
     if config.moved and facts.image_shape is None:
         raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
-    setup = hybrid.make_setup(config, facts, n_threads, device)
-    return hybrid_step.build_kernel(
-        setup,
-        init=lambda seed: _init_state(setup, seed),
-        gather=lambda seed, state, docs, _local: (_gather_statistics(setup, seed, state, docs), None),
-        move=lambda seed, state, statistics: hybrid_step.move_state(
-            setup, seed, state, statistics, _make_classifier(setup, seed, state)
-        ),
-        infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
-        keep=lambda state: _keep_state(setup, state),
-        restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
-        predict=lambda seed, state, docs, draws=None: _predict_classes(
-            setup, seed, state, docs, draws or config.predict_samples
-        ),
-        read_features=lambda state, docs: _read_features(setup, state, docs),
-        work=config.encoders * hybrid.estimate_work(config.layers),
-        prediction_work=_estimate_prediction_cost(config),
-    )
+    return SdatmKernel(hybrid.make_setup(config, facts, n_threads, device))
+
+
+class SdatmKernel(HybridKernel, PredictingKernel):
+    """The kernel of sDATM."""
+
+    def __init__(self, at: Hybrid) -> None:
+        super().__init__(at)
+        self.work *= at.config.encoders
+        self.prediction_work = _estimate_prediction_cost(at.config)
+
+    def init(self, seed: int) -> State:
+        """Return the first state, with all encoders and their classifiers."""
+        return _init_state(self.at, seed)
+
+    def gather(self, seed: int, state: State, docs: Batch, local: None) -> tuple[HybridStatistics, None]:
+        """Return the statistics of a mini-batch, whose images are moved at random if the settings ask for it."""
+        return _gather_statistics(self.at, seed, state, docs), None
+
+    def move(self, seed: int, state: State, statistics: HybridStatistics) -> tuple[State, Info]:
+        """Move the encoders and classifiers up their gradients, then Phi and r by the counts."""
+        return hybrid_step.move_state(self.at, seed, state, statistics, _make_classifier(self.at, seed, state))
+
+    def infer(self, seed: int, state: State, docs: Batch, sweeps: Sweeps | None = None) -> Local:
+        """Return posterior means of theta of every layer, by Gibbs sweeps or by the encoder."""
+        return _infer_theta(self.at, seed, state, docs, sweeps)
+
+    def keep(self, state: State) -> dict[str, Array]:
+        """Return the arrays of a snapshot other than topics."""
+        return _keep_state(self.at, state)
+
+    def restore(self, seed: int, arrays: dict[str, Array]) -> State:
+        """Return the state that continues a snapshot."""
+        return _restore_state(self.at, seed, arrays)
+
+    def predict(self, seed: int, state: State, docs: Batch, draws: int | None = None) -> FloatArray:
+        """Return the probability of every class, averaged over encoders, draws and shifts (eq. 36)."""
+        return _predict_classes(self.at, seed, state, docs, draws or self.at.config.predict_samples)
+
+    def read_features(self, state: State, docs: Batch) -> list[FloatArray]:
+        """Return the features of documents that the classifier reads."""
+        return _read_features(self.at, state, docs)
 
 
 def _estimate_prediction_cost(config: Config) -> float:
@@ -65,7 +90,7 @@ def _estimate_prediction_cost(config: Config) -> float:
     return (350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders) * per_shift
 
 
-def _gather_statistics(setup: Hybrid, seed: int, state: State, docs: Batch) -> hybrid_step.HybridStatistics:
+def _gather_statistics(setup: Hybrid, seed: int, state: State, docs: Batch) -> HybridStatistics:
     """Return the summed statistics of documents, shifted at random if they are images and the settings ask for it.
 
     The number of tokens is that of the images before they were shifted.

@@ -1,5 +1,7 @@
 """Dates in the forms in which people and programs write them, and what is none."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from topiary.app.ingest.tables.values import Column, Columns, is_date_column, parse_date
@@ -22,7 +24,8 @@ from topiary.app.ingest.tables.values import Column, Columns, is_date_column, pa
     ],
 )  # fmt: skip
 def test_usual_forms_of_dates_are_read_as_exactly_as_they_are_given(text: str, iso: str) -> None:
-    assert parse_date(text) == iso
+    moment = datetime.fromisoformat(iso if len(iso) > 7 else f"{iso}-01")
+    assert parse_date(text) == (moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
