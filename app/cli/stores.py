@@ -1,6 +1,7 @@
 """The commands about a whole store: ``topiary serve``, ``demo``, ``check``, ``backup`` and ``prune``."""
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from topiary.app.jobs import process
 from topiary.app.jobs.progress import Progress
 from topiary.store.check import UNVERIFIED, CheckReport, Damage, check_store
 from topiary.store.database import open_database, open_existing
-from topiary.store.errors import DamagedStore, StoreError
+from topiary.store.errors import DamagedStore, FormerStore, StoreError
+from topiary.store.places import find_default_path
 from topiary.store.upkeep import PruneRule, copy_store, find_part, find_removable, vacuum_store
 
 LOCAL = "127.0.0.1"  # the demo can be reached from this machine only
@@ -44,7 +46,7 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
 
     choose_port(LOCAL, arguments.port)  # raises an error for a port in use before anything is started
     process.sweep_folders()
-    db = open_database(arguments.store)
+    db = open_database(_choose_store(arguments.store))
     url = db.url
     db.close()
     preparation = begin_demo(url, quick=arguments.quick, hold=True)
@@ -81,7 +83,7 @@ def _serve_store(arguments: argparse.Namespace) -> None:
 
     process.sweep_folders()
     serve_app(
-        arguments.store,
+        _choose_store(arguments.store),
         arguments.port,
         address=arguments.address,
         open_browser=arguments.open,
@@ -94,6 +96,19 @@ def _serve_store(arguments: argparse.Namespace) -> None:
         prefix=arguments.prefix,
         behind_proxy=arguments.behind_proxy,
     )
+
+
+def _choose_store(given: str | None) -> str | None:
+    """Return the store to show: by default a new file if the present one is from before version 0.1.0; say so once."""
+    if given is None and not os.environ.get("TOPIARY_STORE"):
+        former = find_default_path()
+        try:
+            open_database().close()
+        except FormerStore:
+            path = find_default_path(new=True)
+            open_database(path).close()
+            notify(f"{former} was made by a Topiary before version 0.1.0 and stays as it is; {path} is a new store")
+    return given
 
 
 def _announce(url: str) -> None:

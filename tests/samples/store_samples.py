@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Table, select, text, update
+from sqlalchemy import ColumnElement, Connection, Table, select, update
 
-from topiary.store import corpora, corpus_rows, corpus_writer, run_rows, runs, tables
+from topiary.store import corpora, corpus_rows, corpus_writer, run_rows, runs, snapshots, tables
 from topiary.store.blocks import DocumentBlock, StoredCounts
 from topiary.store.database import Database
 from topiary.store.points import Point, insert_points
@@ -71,42 +71,10 @@ def append_points(db: Database, run: int, attempt: int, points: Sequence[Point])
     db.transact(work)
 
 
-def back_to_version(db: Database, version: int) -> None:
-    """Undo what later versions of the tables changed; what they wrote in rows stays."""
-    with db.write() as connection:
-        for later in range(tables.VERSION, version, -1):
-            for statement in _UNDO[later]:
-                connection.execute(text(statement))
-        connection.execute(text(f"UPDATE schema_version SET version = {version}"))
-    db.identity.drawn = None  # the step to version 8 draws another one
-
-
-_UNDO = {
-    2: ["DROP TABLE matches"],
-    3: [f"ALTER TABLE runs DROP COLUMN {name}" for name in ("parent", "parent_snapshot", "parent_minibatch")],
-    4: ["DROP TABLE predictions"],
-    5: ["ALTER TABLE runs DROP COLUMN family"],
-    6: ["ALTER TABLE events DROP COLUMN change"],
-    7: ["DROP TABLE search_indexes"],
-    8: [
-        "DROP TABLE earlier_checkpoints",
-        "ALTER TABLE schema_version DROP COLUMN identity",
-        *(f"ALTER TABLE runs DROP COLUMN {name}" for name in ("run_group", "place")),
-    ],
-    9: ["DROP TABLE receipts", *(f"ALTER TABLE runs DROP COLUMN {name}" for name in ("lease", "starter"))],
-    10: ["ALTER TABLE runs RENAME COLUMN options TO plan", "ALTER TABLE runs RENAME COLUMN request TO wish"],
-    11: [],  # it changed arrays, and no tables
-    12: ["ALTER TABLE corpora DROP COLUMN validation_documents"],
-    13: [
-        f"DROP TABLE {name}"
-        for name in ("notes", "document_maps", "share_blocks", "share_sets", "column_blocks", "corpus_columns")
-    ],
-}
-
-
 def flip_snapshot(db: Database, number: int) -> None:
     """Alter one bit of the last number of a snapshot."""
-    _flip(db, tables.snapshots, tables.snapshots.c.number == number)
+    parts = tables.snapshot_parts
+    _flip(db, parts, (parts.c.snapshot == number) & (parts.c.kind == snapshots.TOPICS))
 
 
 def flip_checkpoint(db: Database, run: int, generation: int | None = None) -> None:

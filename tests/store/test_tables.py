@@ -42,7 +42,7 @@ def test_the_numbers_of_the_guide_are_those_of_the_code():
         f"the {snapshots.LATEST} latest",
         f"at most {blocks.DOCUMENTS_PER_BLOCK} documents",
         f"more than {snapshots.LARGEST >> 20} MiB",
-        f"each piece of up to {arrays.CHUNK >> 20} MiB",
+        f"each piece of up to {arrays.PIECE_BYTES >> 20} MiB",
     ):
         assert sentence in GUIDE, sentence
     assert snapshots.PER_OCTAVE == 4
@@ -71,7 +71,7 @@ def test_every_query_of_the_guide_runs_on_its_database(db):
             assert connection.execute(text(statement.replace("::", "\\:\\:"))).all(), statement
 
 
-@pytest.mark.parametrize("size", [0, 3, arrays.CHUNK // 4])
+@pytest.mark.parametrize("size", [0, 3, arrays.PIECE_BYTES // 4])
 def test_the_reader_printed_in_the_guide_reads_arrays(size):
     printed = types.ModuleType("printed")
     exec(written("python")[0], printed.__dict__)
