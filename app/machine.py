@@ -8,6 +8,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 ROOT = _HERE.parent  # the folder that contains app, engine, store and assets
+LARGEST_UPLOAD = 8 << 30  # bytes that browsers may send for one corpus, unless the server has another limit
 
 
 def find_version() -> str:

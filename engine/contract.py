@@ -1,7 +1,7 @@
 """Types of the interface between models and the rest of the program.
 
-A model's file in ``engine/models`` defines ``TITLE``, ``CHILD`` and ``Config``; its ``State`` and
-``build(config, facts, n_threads) -> Kernel`` are found by :mod:`engine.models`.  Worker, store, form, views,
+A model is a folder of ``engine/models``: its settings define ``TITLE``, ``CHILD`` and ``Config``, and its kernel
+``State`` and ``build(config, facts, n_threads) -> Kernel``.  Worker, store, form, views,
 benchmarks and the contract test know models only through the types below.
 
 Letters follow the papers: ``V`` words, ``K_l`` topics of layer ``l`` (``K_0 = V``), ``N`` documents,

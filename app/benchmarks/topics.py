@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from topiary.app.benchmarks.peers import PEERS
-from topiary.app.ingest.dividing import seed_validation
+from topiary.app.ingest.importing import seed_validation
 from topiary.app.ingest.options import VALIDATION_SHARE
 from topiary.app.jobs import plan as plans
 from topiary.app.jobs import training as mathematics

@@ -8,7 +8,7 @@ from typing import Any
 
 from topiary.app.cli.console import UserError, notify, print_json, print_table, say, translate_errors
 from topiary.app.facts.records import list_corpus_facts
-from topiary.app.ingest.report.report import (
+from topiary.app.ingest.report import (
     Report,
     describe_addition,
     describe_parts,
@@ -28,9 +28,9 @@ from topiary.store.database import Database, open_database, open_existing
 
 def inspect(arguments: argparse.Namespace) -> int:
     """Print how an import would read files, and store nothing."""
-    from topiary.app.ingest.archives import name_input, spool_input
     from topiary.app.ingest.importing import inspect_path
     from topiary.app.ingest.options import ImportOptions
+    from topiary.app.ingest.registry import name_input, spool_input
 
     given = list_given_options(arguments)
     with _show_reading_progress() as progress, spool_input(arguments.path, given.get("format")) as paths:
@@ -46,9 +46,9 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 def import_corpus(arguments: argparse.Namespace) -> int:
     """Make a corpus of a file or folder, of several files, or of standard input."""
-    from topiary.app.ingest.archives import name_input, spool_input
     from topiary.app.ingest.importing import import_path
     from topiary.app.ingest.options import ImportOptions
+    from topiary.app.ingest.registry import name_input, spool_input
     from topiary.app.jobs.cluster.reading import open_map
 
     given = list_given_options(arguments)
@@ -71,9 +71,9 @@ def import_corpus(arguments: argparse.Namespace) -> int:
 
 def append(arguments: argparse.Namespace) -> int:
     """Append more documents to a corpus."""
-    from topiary.app.ingest.appending import append_path
-    from topiary.app.ingest.archives import name_input, spool_input
+    from topiary.app.ingest.importing import append_path
     from topiary.app.ingest.options import ImportOptions
+    from topiary.app.ingest.registry import name_input, spool_input
     from topiary.app.jobs.cluster.reading import open_map
 
     given = list_given_options(arguments)

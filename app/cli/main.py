@@ -23,7 +23,7 @@ from topiary.app.cli.parser import (
     threads,
 )
 from topiary.app.ingest import options
-from topiary.app.jobs.uploads import LARGEST_UPLOAD
+from topiary.app.machine import LARGEST_UPLOAD
 from topiary.app.plots.request import AXES, KINDS
 
 PORTS = 65535

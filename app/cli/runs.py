@@ -1,7 +1,8 @@
 """The commands that start, control and delete runs: ``topiary train``, ``fork``, ``stop``, ``queue``, ``gpu`` ..."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,16 @@ from topiary.app.cli.console import (
     say,
 )
 from topiary.app.ingest.options import parse_count
-from topiary.app.jobs import launcher, logs
+from topiary.app.jobs import control, launcher, logs
 from topiary.app.jobs.cluster.whole import is_on_cluster
 from topiary.app.jobs.estimates import read_latest
 from topiary.app.jobs.forks import find_origin
 from topiary.app.jobs.gpu import EXTRA_MISSING, GIGABYTE, is_extra_installed, list_cards
 from topiary.app.jobs.logs import list_events, read_tail
-from topiary.app.jobs.new_run import create_group, create_run
-from topiary.app.jobs.new_run import fork_run as order_fork
+from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
-from topiary.app.jobs.run_rules import describe_widths, proposes_widths
+from topiary.app.jobs.run_rules import RunRequest, describe_widths, proposes_widths
 from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from topiary.engine.gpu.memory import count_bytes
 from topiary.store import checkpoints, runs
@@ -45,18 +45,15 @@ def train(arguments: argparse.Namespace) -> int:
     options = _collect_options(arguments)
     if arguments.seeds is not None and arguments.seed is not None:
         raise UserError("--seed and --seeds say the same twice; give one of them")
+    seeds, grid = arguments.seeds or (), _read_grid(arguments.grid)
     db = open_existing(arguments.store)
-    options["seed"] = 1 if arguments.seed is None else arguments.seed
-    if arguments.seeds is None and not arguments.grid:
-        rows = [create_run(db, arguments.corpus, model=arguments.model, texts=texts, **options)]
-    else:
-        grid = _read_grid(arguments.grid)
-        seeds = arguments.seeds or ()
-        rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **options)
+    request = RunRequest(corpus=arguments.corpus, texts=texts, seeds=seeds, grid=grid, **options)
+    rows, started = control.start_runs(db, request)  # before printing, which fails when nobody reads the output
     corpus = corpora_of.get_corpus(db, rows[0].corpus)
     proposed = proposes_widths(texts | dict(arguments.grid))
     tried = bool(rows[0].options.get("tries_widths"))
-    return _start_runs(db, rows, arguments, describe_widths(rows[0].layers, corpus, tried=tried) if proposed else "")
+    note = describe_widths(rows[0].layers, corpus, tried=tried) if proposed else ""
+    return _report_start(db, rows, started, arguments, note)
 
 
 def _read_grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
@@ -74,44 +71,30 @@ def fork(arguments: argparse.Namespace) -> int:
     options = _collect_options(arguments)
     db = open_existing(arguments.store)
     origin = find_origin(db, find_run(db, arguments.run).number, minibatch=_read_minibatch(arguments.snapshot))
-    row = order_fork(db, origin, model=arguments.model, texts=texts, **options)
+    rows, started = control.start_runs(db, request_fork(origin, texts=texts, **options))
     parent = f"goes on from run {origin.run.number} at {name_step(origin.run)} {origin.snapshot.minibatch:,}"
-    return _start_runs(db, [row], arguments, f"run {row.number} {parent}")
+    return _report_start(db, rows, started, arguments, f"run {rows[0].number} {parent}")
 
 
 def _collect_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of a new run or a fork other than the model and its settings."""
+    """Return the fields of a request for a run that options give, other than the settings of the model."""
     useless = [
         flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _is_given(arguments, name)
     ]
     if useless and not arguments.averaged:
         raise UserError(f"{' and '.join(useless)} without --averaged would change nothing; give --averaged too")
-    names = (
-        "minibatches",
-        "seed",
-        "averaged",
-        "burn_in",
-        "samples",
-        "until",
-        "keep",
-        "paper_point",
-        "name",
-        "preset",
-        "on",
-    )
-    options = {name: getattr(arguments, name) for name in names}
-    return options | {"threads": launcher.choose_threads() if arguments.threads is None else arguments.threads}
+    names = {each.name for each in fields(RunRequest)} & vars(arguments).keys() - {"corpus", "seeds", "grid"}
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 def _is_given(arguments: argparse.Namespace, name: str) -> bool:
     return getattr(arguments, name) is not None
 
 
-def _start_runs(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, note: str = "") -> int:
-    """Start runs that have been created, print their numbers, and return the exit status."""
-    for row in rows:
-        logs.record_action(db.place, f"started {logs.name_subject('run', row.number, row.name)}")
-    started = launcher.start_queued_runs(db)  # before printing, which fails when the reader of the output has ended
+def _report_start(
+    db: Database, rows: Sequence[RunRow], started: Sequence[int], arguments: argparse.Namespace, note: str
+) -> int:
+    """Print the numbers of new runs, given those of all that were started with them; return the exit status."""
     if note:
         notify(note)
     subject = f"run {rows[0].number} is" if len(rows) == 1 else f"runs {rows[0].number} to {rows[-1].number} are"
@@ -162,12 +145,12 @@ def wait_for_run(db: Database, run: int) -> int:
 
 def stop(arguments: argparse.Namespace) -> int:
     """Stop a run."""
-    return _control_run(arguments, launcher.stop_run, "stopped", "stops")
+    return _control_run(arguments, control.stop_run, "stops")
 
 
 def pause(arguments: argparse.Namespace) -> int:
     """Pause a run."""
-    return _control_run(arguments, launcher.pause_run, "paused", "pauses")
+    return _control_run(arguments, control.pause_run, "pauses")
 
 
 def resume(arguments: argparse.Namespace) -> int:
@@ -176,8 +159,7 @@ def resume(arguments: argparse.Namespace) -> int:
     row = find_run(db, arguments.run)
     run = row.number
     saved = checkpoints.find_checkpoint(db, run)
-    launcher.resume_run(db, run, arguments.on)
-    logs.record_action(db.place, f"resumed run {run}")
+    control.resume_run(db, run, arguments.on)
     if saved is None:
         notify(f"run {run} begins from the start: it has no checkpoint yet")
     else:
@@ -188,20 +170,17 @@ def resume(arguments: argparse.Namespace) -> int:
 def delete(arguments: argparse.Namespace) -> int:
     """Delete a run."""
     db = open_existing(arguments.store)
-    row = find_run(db, arguments.run)
-    run = row.number
-    launcher.delete_run(db, run)
-    logs.record_action(db.place, f"deleted {logs.name_subject('run', run, row.name)}")
+    run = find_run(db, arguments.run).number
+    control.delete_run(db, run)
     say(f"deleted run {run}")
     return 0
 
 
-def _control_run(arguments: argparse.Namespace, act: Any, verb: str, present: str) -> int:
-    """Apply ``act`` to a run; record the past tense ``verb``, and notify the user with the present tense."""
+def _control_run(arguments: argparse.Namespace, act: Callable[[Database, int], None], present: str) -> int:
+    """Apply ``act`` to a run, and notify the user with its verb in the present tense."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     act(db, run)
-    logs.record_action(db.place, f"{verb} run {run}")
     notify(f"run {run} {present}")
     return 0
 

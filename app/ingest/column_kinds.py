@@ -4,20 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 
-from topiary.app.ingest.report.report import load_report
+from topiary.app.ingest.report import load_report
 from topiary.app.ingest.source import Array, Progress
-from topiary.app.ingest.tables.kinds import (
+from topiary.app.ingest.tables.values import (
     LONGEST_LEVEL,
     MOST_COLUMNS,
     MOST_LEVELS,
     NO_DATE,
     ChosenKind,
     ColumnProfiles,
+    is_missing,
     parse_moment,
     parse_number,
     profile_texts,
 )
-from topiary.app.ingest.tables.values import is_missing
 from topiary.store import columns, corpora
 from topiary.store.column_rows import (
     CATEGORY,

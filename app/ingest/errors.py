@@ -1,4 +1,4 @@
-"""The exception for input that cannot be imported."""
+"""The exception for input that cannot be imported, and numbers of things in sentences."""
 
 import re
 from pathlib import Path
@@ -29,3 +29,12 @@ class IngestError(Exception):
 def _escape_controls(text: str) -> str:
     """Replace control characters, which file names may contain, by Python escapes."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def plural(n: int, one: str, several: str = "") -> str:
+    """Return a number and what there is of it: in the singular, or in the plural, which by default ends in s.
+
+    >>> plural(1, "row has", "rows have"), plural(2, "row has", "rows have"), plural(1_000, "word")
+    ('1 row has', '2 rows have', '1,000 words')
+    """
+    return f"{n:,} {one if n == 1 else several or one + 's'}"

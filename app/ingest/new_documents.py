@@ -11,18 +11,20 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from topiary.app.ingest import files, packing
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest import packing
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions, is_file
-from topiary.app.ingest.readers import arrays, text_kinds, xml_records
+from topiary.app.ingest.readers import counts_arrays
 from topiary.app.ingest.readers.documents import KINDS, PICTURED, read_contents
+from topiary.app.ingest.readers.xml import recognise_xml
 from topiary.app.ingest.registry import choose_reader, refuse_idle
 from topiary.app.ingest.source import Array, CountSource, Unreadable
-from topiary.app.ingest.text import wording as wordings
+from topiary.app.ingest.tables import sniff
+from topiary.app.ingest.text import words as wordings
 from topiary.app.ingest.text.cleaning import LETTERS, NOISE, make_word_pattern, read_stop_words, simplify_letters
 from topiary.app.ingest.text.encodings import find_marked_encoding
 from topiary.app.ingest.text.languages import list_marks
-from topiary.app.ingest.text.wording import Wording
+from topiary.app.ingest.text.words import Wording
 from topiary.engine.contract import Counts
 
 TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})
@@ -102,7 +104,7 @@ class Rules:
         return lower | {word: number for number, word in enumerate(self.vocabulary)}
 
     def count(self, text: str) -> WordCounts:
-        """Count the words of a text after :meth:`app.ingest.text.wording.Wording.prepare_text`."""
+        """Count the words of a text after :meth:`app.ingest.text.words.Wording.prepare_text`."""
         return self._count(*clean_with_places(self.wording.lower_capitals(text)))
 
     def count_clean(self, text: str) -> WordCounts:
@@ -268,8 +270,7 @@ def describe_known_words(tokens: int, stopped: int) -> str:
     words, count, are = ("word", "counts", "is") if tokens == 1 else ("words", "count", "are")
     if not stopped:
         return f"{words} {are} known to the corpus"
-    left_out = f"{stopped:,} stop {'word' if stopped == 1 else 'words'} left out"
-    return f"{words} that {count} {are} known to the corpus ({left_out})"
+    return f"{words} that {count} {are} known to the corpus ({plural(stopped, 'stop word')} left out)"
 
 
 def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[NewDocument]:
@@ -289,7 +290,7 @@ def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[
         return [_read_single_document(STDIN, sys.stdin.buffer, rules, options)]
     path = Path(name)
     if options.format is None and _is_single_text(path):
-        with files.open_file(path) as stream:
+        with packing.open_file(path) as stream:
             return [_read_single_document(path, stream, rules, options)]
     reader = choose_reader(path, options)
     if "levels" in reader.accepts:  # scale images as in the corpus
@@ -309,16 +310,16 @@ def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[
 
 def _is_single_text(path: Path) -> bool:
     """Return whether a file is one text, by its suffix and because its content is not that of a list of documents."""
-    if files.find_suffix(path) not in WHOLE or not is_file(path):
+    if packing.find_suffix(path) not in WHOLE or not is_file(path):
         return False
-    return not (arrays.recognise_idx(path) or text_kinds.find_kind(path) or xml_records.recognise_xml(path))
+    return not (counts_arrays.recognise_idx(path) or sniff.find_kind(path) or recognise_xml(path))
 
 
 def _read_single_document(path: Path, stream: BinaryIO, rules: Rules, options: ImportOptions) -> NewDocument:
     """Return the only document in a stream; ``path`` tells its kind and is named in errors."""
     refuse_idle(path, (), options)
-    most = MOST_OF_BINARY if path.suffix.lower() in PICTURED else files.LARGEST_TEXT
-    raw = files.read_up_to(stream, most + 1)
+    most = MOST_OF_BINARY if path.suffix.lower() in PICTURED else packing.LARGEST_TEXT
+    raw = packing.read_up_to(stream, most + 1)
     if len(raw) > most:
         raise IngestError(path, f"is larger than {most >> 20} MB, the most of one document; give a part of it")
     encoding = find_marked_encoding(raw, options.encoding)

@@ -11,7 +11,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from topiary.app.ingest.tables.column_names import Pattern, PatternError
+from topiary.app.ingest.tables.names import Pattern, PatternError
 from topiary.app.ingest.text import languages
 from topiary.app.ingest.text.encodings import WIDE
 

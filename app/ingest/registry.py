@@ -7,27 +7,32 @@ it can read.
 import importlib
 import os
 import pkgutil
-from collections.abc import Callable, Collection, Iterator, Sequence
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple, TypeAlias, TypeVar
+from itertools import chain, islice
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from topiary.app.ingest import files, packing, readers
-from topiary.app.ingest.archives import Unpacked, holds_more_than_texts, is_tar
+from topiary.app.ingest import packing, readers
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.exporting import advise_export, advise_exports
 from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.packing import Unpacked, _is_hidden, is_tar
 from topiary.app.ingest.readers import matrices
-from topiary.app.ingest.readers.described_texts import TABLES, open_texts
 from topiary.app.ingest.readers.documents import KINDS
-from topiary.app.ingest.readers.texts import read_texts
+from topiary.app.ingest.readers.texts import TABLES, open_texts, read_texts
 from topiary.app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
+from topiary.app.ingest.tables import sniff
+from topiary.app.ingest.tables.sniff import advise_export, advise_exports, find_root
 from topiary.app.ingest.text.cleaning import make_storable
-from topiary.app.ingest.text.garbled import repair_source
+from topiary.app.ingest.text.encodings import _GARBLED, are_garbled, repair_text
 from topiary.app.ingest.text.passages import advise_size, count_words
 
 _NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
@@ -123,7 +128,7 @@ def choose_reader(path: Path, options: ImportOptions) -> Reader:
         if path.is_dir():
             check_links(path)
         else:
-            files.check_regular(path)
+            packing.check_regular(path)
         chosen = _choose_in_archive(path, options) or _guard_reader(_find_fitting(path, options))
     refuse_idle(path, chosen.accepts, options)
     return chosen
@@ -181,13 +186,13 @@ def _find_fitting(path: Path, options: ImportOptions) -> Reader:
     if name is not None:
         if name not in by_name:
             raise IngestError(path, f"there is no format {name!r}; the formats are {names}")
-        is_binary = not path.is_dir() and b"\0" in files.read_start(path)
+        is_binary = not path.is_dir() and b"\0" in packing.read_start(path)
         if is_binary and not by_name[name].recognise(path) and (advice := advise_export(path)):
             raise IngestError(path, advice)
         return by_name[name] if name != "text" else open_texts(path, options, table_readers) or by_name[name]
     fitting = [reader for reader in by_name.values() if reader.recognise(path)]
     specific = [reader for reader in fitting if reader.name not in _CATCH_ALL] or fitting
-    if options.divides and {reader.name for reader in specific} <= {"lines"} and files.find_suffix(path) in KINDS:
+    if options.divides and {reader.name for reader in specific} <= {"lines"} and packing.find_suffix(path) in KINDS:
         return open_texts(path, options, table_readers) or by_name["text"]  # the file is one long text
     if not specific:
         raise IngestError(path, _describe_unknown(path, names))
@@ -216,7 +221,7 @@ def _describe_unknown(path: Path, formats: str) -> str:
             return advice
         return f"is not of a format that is recognised: save texts as .txt, {or_name}"
     folder_files = sorted(file for file in path.rglob("*") if file.is_file())
-    contents = f" (it holds {files.describe_kinds(folder_files)})" if folder_files else ""
+    contents = f" (it holds {packing.describe_kinds(folder_files)})" if folder_files else ""
     zips = [file for file in folder_files if file.suffix.lower() == ".zip"]
     advice = f"import {zips[0].relative_to(path)} itself" if zips else advise_exports(folder_files)
     return f"is not of a format that is recognised{contents}: {advice or 'save texts as .txt'}, {or_name}"
@@ -341,10 +346,10 @@ def list_uploaded(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     folder_files = sorted(path.iterdir())
-    tables = {files.find_suffix(file) for file in folder_files} <= _TABLES and all(
+    tables = {packing.find_suffix(file) for file in folder_files} <= _TABLES and all(
         file.is_file() for file in folder_files
     )
-    if len(folder_files) < 2 or not tables or any(files.find_part(file) is not None for file in folder_files):
+    if len(folder_files) < 2 or not tables or any(packing.find_part(file) is not None for file in folder_files):
         return [path]
     return folder_files
 
@@ -352,7 +357,7 @@ def list_uploaded(path: Path) -> list[Path]:
 def name_corpus(paths: Paths, options: ImportOptions) -> str:
     """Return the name of a corpus: the one in the options, else that of the first file or folder."""
     real_path = os.path.realpath(list_paths(paths)[0])  # unlike resolve(), it accepts links that lead in circles
-    return make_storable(options.name or files.strip_endings(Path(real_path)))
+    return make_storable(options.name or packing.strip_endings(Path(real_path)))
 
 
 def open_paths(paths: Paths, options: ImportOptions, display_name: str = "") -> OpenedSource:
@@ -506,3 +511,143 @@ def _renumber_rows(rows: Rows, words: Array, labels: Array) -> Rows:
     if len(labels):
         rows = rows._replace(labels=np.where(old >= 0, labels[np.maximum(old, 0)], -1).astype(np.int32))
     return rows.with_counts(lambda counts: matrices.sort_words(counts._replace(words=words[counts.words])))
+
+
+_SAMPLED = 400  # documents by which a source is judged
+_LETTERS = 4_000  # characters of a text in the sample
+_EXAMPLES = 3  # words in the note
+
+
+def repair_source(source: TextSource) -> TextSource:
+    """Return a source whose texts and columns are repaired if its first documents are garbled, with a note."""
+    is_noted = False
+
+    def documents() -> Iterator[TextDocument]:
+        nonlocal is_noted
+        read = source.documents()
+        first = list(islice(read, _SAMPLED))
+        if not are_garbled(f"{document.title}\n{document.text[:_LETTERS]}" for document in first):
+            yield from chain(first, read)
+            return
+        if not is_noted:
+            is_noted = True
+            source.notes.append(_note_repair(first))
+            if source.columns is not None:
+                source.columns.rewrite(repair_text)
+        yield from map(_repair_document, chain(first, read))
+
+    return replace(source, documents=documents)
+
+
+def _note_repair(documents: Iterable[TextDocument]) -> str:
+    texts = (document.text[:_LETTERS] for document in documents)
+    words = dict.fromkeys(word.strip(".,;:!?()") for text in texts for word in text.split() if _GARBLED.search(word))
+    examples = ", ".join(f"{repair_text(word)} for {word}" for word in islice(words, _EXAMPLES))
+    return f"letters that were saved in a wrong encoding are put right: {examples}"
+
+
+def _repair_document(document: TextDocument) -> TextDocument:
+    return document._replace(
+        text=repair_text(document.text),
+        title=repair_text(document.title),
+        label=None if document.label is None else repair_text(document.label),
+        columns={repair_text(name): repair_text(value) for name, value in document.columns.items()},
+    )
+
+
+def holds_more_than_texts(path: Path) -> bool:
+    """Return whether a .zip contains files other than single documents: tables, records or counts."""
+    if path.suffix.lower() != ".zip":
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [packing.get_member_path(info) for info in archive.infolist() if not packing.is_folder(info)]
+    except (*packing.UNPACKING, NotImplementedError, UnicodeDecodeError):
+        return False
+    visible = [PurePosixPath(packing.strip_packing(name.name)) for name in names if not _is_hidden(name)]
+    if any(name.suffix for name in visible) and any(name.suffix.lower() not in KINDS for name in visible):
+        return True
+    return sniff.find_kind_in_zip(path) is not None
+
+
+STDIN_NAME = "standard input"  # name of the copied file, and of a corpus without a name
+# First bytes of compressed files; suffixes by format, and by kind of bibliography.
+_COMPRESSED_STARTS = ((b"\x1f\x8b", ".gz"), (b"BZh", ".bz2"), (b"\xfd7zXZ\x00", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"))
+_FORMAT_SUFFIXES = {"csv": ".csv", "jsonl": ".jsonl", "lines": ".txt", "text": ".zip", "svmlight": ".svmlight"}
+_KIND_SUFFIXES = {"bibtex": ".bib", "ris": ".ris", "endnote": ".enw", "wos": ".ciw", "medline": ".nbib"}
+_START = 1 << 16  # bytes from which the format is recognised
+
+
+def name_input(names: Sequence[str]) -> str:
+    """Return the name of the input if it is standard input, else an empty text."""
+    return STDIN_NAME if list(names) == ["-"] else ""
+
+
+@contextmanager
+def spool_input(names: Sequence[str], form: str | None = None, stream: BinaryIO | None = None) -> Iterator[list[Path]]:
+    """Yield the paths of files; ``-`` is standard input, which is copied to a file that exists during the block.
+
+    Parameters
+    ----------
+    names : sequence of str
+    form : str or None
+        Name of the format; None = recognise it.
+    stream : binary file, optional
+        Read instead of standard input.
+
+    Raises
+    ------
+    IngestError
+        When standard input is given with other files, or its format is not recognised.  Errors raised inside the block
+        name standard input instead of the copy.
+    """
+    if "-" not in names:
+        yield [Path(name) for name in names]
+        return
+    if len(names) > 1:
+        raise IngestError(STDIN_NAME, "cannot be read together with files; give either")
+    with tempfile.TemporaryDirectory(prefix="topiary-") as folder:
+        try:
+            yield [_copy_input(stream or sys.stdin.buffer, Path(folder), form)]
+        except IngestError as error:
+            raise IngestError(STDIN_NAME, error.cause.replace(f"{folder}/", ""), error.line) from None
+
+
+def _copy_input(stream: BinaryIO, folder: Path, form: str | None) -> Path:
+    """Copy a stream to a file in a folder, and return its path; the suffix tells the format."""
+    start = stream.read(_START)
+    if not start.strip():
+        raise IngestError(STDIN_NAME, "is empty")
+    path = folder / f"{STDIN_NAME}{_guess_suffix(start, form)}"
+    with path.open("wb") as copy:
+        copy.write(start)
+        shutil.copyfileobj(stream, copy)
+    return path
+
+
+def _guess_suffix(start: bytes, form: str | None) -> str:
+    """Return the suffix of a file that starts with these bytes."""
+    packed = next((ending for mark, ending in _COMPRESSED_STARTS if start.startswith(mark)), "")
+    if form == "text" and not start.startswith(b"PK\x03\x04"):
+        return ".txt" + packed
+    if form is not None:
+        return _FORMAT_SUFFIXES.get(form, f".{form}") + packed
+    if packed:
+        raise IngestError(STDIN_NAME, "is compressed; say what is in it with --format")
+    if start.startswith(b"PK\x03\x04"):
+        return ".zip"
+    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if text.startswith(b"{"):
+        return ".jsonl"
+    if kind := sniff.find_kind_of_text(text.decode("latin-1")):
+        return _KIND_SUFFIXES.get(kind, ".txt")
+    if find_root(start) not in ("", "html"):
+        return ".xml"
+    return ".csv" if _is_table(start) else ".txt"
+
+
+def _is_table(start: bytes) -> bool:
+    """Return whether the first two lines have the same number of some separator, at least one."""
+    first, _, rest = start.partition(b"\n")
+    second = rest.partition(b"\n")[0]
+    return any(first.count(mark) == second.count(mark) > 0 for mark in (b",", b";", b"\t", b"|"))

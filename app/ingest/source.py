@@ -166,7 +166,7 @@ class CountSource:
     has_scored : bool
         Whether the blocks have ``scored``.
     wording : mapping or None
-        How words were found in texts that were counted, in the form of :mod:`app.ingest.text.wording`.
+        How words were found in texts that were counted, in the form of :mod:`app.ingest.text.words`.
     understood : dict of str to str
         How the file was read, for a report, as in `TextSource`.
     """

@@ -15,7 +15,7 @@ from threading import Thread
 
 from topiary.app.ingest.docstrings import open_readers
 from topiary.app.ingest.memory import DOCS_NAME, import_builtin
-from topiary.app.jobs import compile_kernels, gallery, launcher, process, progress
+from topiary.app.jobs import compile_kernels, control, gallery, launcher, process, progress
 from topiary.app.jobs.preparation import Preparation
 from topiary.app.jobs.progress import Notifier, Progress
 from topiary.app.jobs.run_rules import NewRunError
@@ -83,7 +83,7 @@ def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bo
         report("Starting the first run, of three layers", None)
         first = gallery.create_first(db, row)
     elif launcher.find_state(first) in ("paused", "stopped", "silent"):
-        launcher.resume_run(db, first.number)
+        control.resume_run(db, first.number)
     launcher.start_queued_runs(db)
     return int(first.number)
 

@@ -1,4 +1,4 @@
-"""Start, stop and resume runs, and find their states.
+"""Start the workers of runs, and find the states of runs.
 
 A worker is a separate process in a session of its own: closing the browser, restarting or killing
 the server does not affect it.  Rows of the store say what should happen; this module only starts
@@ -14,23 +14,17 @@ import os
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
 
 import psutil
 
-from topiary.app.jobs import gpu, logs, process
+from topiary.app.jobs import logs, process
 from topiary.app.jobs.cluster import whole
-from topiary.app.jobs.cluster.place import ON_CARDS
-from topiary.app.jobs.plan import read_options
 from topiary.app.machine import count_processors
-from topiary.engine.gpu.memory import NAME
-from topiary.store import corpora, queue, runs
+from topiary.store import queue, runs
 from topiary.store.database import PATIENCE_SECONDS, Database
-from topiary.store.errors import Conflict, StoreError
+from topiary.store.errors import StoreError
 from topiary.store.run_rows import RunRow
 
-HERE = "here"  # the processor of this machine, as the place where a run goes on
 SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
 LEASE_SECONDS = 30.0  # after which a run whose worker died before claiming it gets another worker
 UNSEEN_SECONDS = 2 * PATIENCE_SECONDS  # added to the lease if the process cannot be checked: it may wait for a lock
@@ -158,112 +152,6 @@ def find_work_state(row: RunRow) -> str:
             return "silent" if age > process.SILENT_ELSEWHERE else "running"
 
 
-def stop_run(db: Database, run: int) -> None:
-    """Ask a run to stop; if it has no living worker, stop it at once.
-
-    Raises
-    ------
-    Conflict
-        When it has ended already.
-    """
-    _request_end(db, run, "stop", "stopped")
-
-
-def pause_run(db: Database, run: int) -> None:
-    """Ask a run to pause; if it has no living worker, pause it at once.
-
-    Raises
-    ------
-    Conflict
-        When it has ended already.
-    """
-    _request_end(db, run, "pause", "paused")
-
-
-def _request_end(db: Database, run: int, request: str, state: str) -> None:
-    """Send a request to the worker of a run, or set the state at once if it has no living worker."""
-    row = runs.get_run(db, run)
-    if find_work_state(row) in ("queued", "silent"):
-        _end_run(db, row, state)
-    else:
-        runs.send_request(db, run, request)
-
-
-def resume_run(db: Database, run: int, on: str = "") -> None:
-    """Queue a run to go on from its checkpoint, and start it if there is room.
-
-    Parameters
-    ----------
-    db : Database
-    run : int
-    on : str
-        Where its documents are swept from now on: "gpu", or "here", the processor of this machine, or of each worker if
-        they are spread over graphics processors; where they were by default.
-
-    Raises
-    ------
-    Conflict
-        When it is training or finished, or cannot go on there.
-    DamagedRow
-        When its row is too damaged to go on.
-    """
-    row = runs.get_run(db, run)
-    row.check_usable()
-    state = find_work_state(row)
-    if state in ("running", "finished"):
-        raise Conflict(f"run {run} is {state}; there is nothing to resume")
-    options = _move_documents(db, row, on) if on else None
-    if state == "silent":
-        _end_run(db, row, "paused")
-    if state != "queued" or options is not None:
-        runs.requeue_run(db, run, options=options)
-    start_queued_runs(db)
-
-
-def _move_documents(db: Database, row: RunRow, on: str) -> dict[str, Any]:
-    """Return the options of a run whose documents are swept elsewhere from now on."""
-    from topiary.app.jobs.records import load_model  # loads the compiler, which commands need not wait for
-    from topiary.app.jobs.run_rules import collect_row_facts
-
-    options = read_options(row)
-    if on not in (HERE, NAME):
-        raise Conflict(f"a run goes on here or on gpu; got {on!r}")
-    if on == HERE and options.cluster.startswith(ON_CARDS):
-        return replace(options, on=options.on.removeprefix(ON_CARDS)).to_json()
-    if options.cluster:
-        raise Conflict(f"the documents of run {row.number} are swept by {options.on}, where alone it can go on")
-    if on == NAME:
-        _, config = load_model(row)
-        try:
-            gpu.check_run_on_card(row.model, config, collect_row_facts(corpora.get_run_corpus(db, row)))
-        except gpu.GpuError as error:
-            raise Conflict(str(error)) from error
-    return replace(options, on="" if on == HERE else on).to_json()
-
-
-def delete_run(db: Database, run: int) -> None:
-    """Delete a run with all its results.
-
-    Raises
-    ------
-    Conflict
-        While it trains.
-    """
-    row = runs.get_run(db, run)
-    match find_work_state(row):
-        case "running":
-            raise Conflict(f"run {run} is training; stop it before deleting it")
-        case "silent":
-            _end_run(db, row, "stopped")
-    runs.delete_run(db, run)
-
-
 def reap_children() -> None:
     """Reap the child processes that have ended, so that no zombie looks alive."""
     _children[:] = [child for child in _children if child.poll() is None]
-
-
-def _end_run(db: Database, row: RunRow, state: str) -> None:
-    """End a run that has no living worker, keeping its results."""
-    proved_dead = row.state == "running" and process.check_life(row.process) == "dead"
-    runs.abandon_run(db, row.number, state, f"{state} while no worker was training it", force=proved_dead)

@@ -3,14 +3,14 @@
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from topiary.app.jobs import gpu
 from topiary.app.jobs.cluster import place
-from topiary.app.jobs.forks import ForkOrigin, find_origin
+from topiary.app.jobs.forks import ForkOrigin
 from topiary.app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
 from topiary.app.jobs.run_rules import (
-    RECOMMENDED,
     SETTLING,
     SWEEPS,
     NewRunError,
@@ -40,57 +40,8 @@ CONTINUED = ", continued"  # end of its name
 LONGER = 4  # factor on the default length for a run of mini-batches that ends at its plateau
 
 
-def prepare_run(
-    db: Database,
-    corpus: str | int,
-    *,
-    model: str,
-    texts: Mapping[str, str],
-    minibatches: int | None = None,
-    preset: str = RECOMMENDED,
-    seed: int = 1,
-    threads: int = 1,
-    averaged: bool = False,
-    burn_in: int | None = None,
-    samples: int | None = None,
-    paper_point: bool = False,
-    on: str = "",
-    name: str = "",
-    fork: ForkOrigin | None = None,
-    until: str = "",
-    keep: int | None = None,
-    whole: bool = False,
-    inherits_length: bool = False,
-) -> dict[str, Any]:
+def prepare_run(db: Database, request: RunRequest) -> dict[str, Any]:
     """Check a requested run and return the arguments of :func:`store.runs.create_run`.
-
-    Parameters
-    ----------
-    db : Database
-    corpus : str or int
-        Name or number of a corpus.
-    model : str
-        One of ``engine.models.list_names()``.
-    texts : mapping of str to str
-        Settings of the model as text (``{"layers": "128-64-32", "eta": "0.05"}``); others keep their defaults.
-    minibatches : int, optional
-        Steps to make; see :func:`app.jobs.run_rules.choose_length` for the default.
-    preset : str
-        Preset of the model; ``texts`` and ``minibatches`` take precedence over it.
-    seed, threads, averaged, burn_in, samples, paper_point, on, whole
-        As in :class:`app.jobs.plan.RunOptions`.
-    name : str
-        Name for users.
-    fork : ForkOrigin, optional
-        The snapshot of another run to begin with; settings that both models have are taken from it unless
-        ``texts`` gives them.
-    until : {"", "good", "settled"}
-        End when the curve no longer falls ("good"), or when the tree does not change either ("settled");
-        ``minibatches`` is then the upper limit.
-    keep : int, optional
-        Most snapshots to keep.
-    inherits_length : bool
-        Whether ``minibatches`` is the length of the parent of a fork, which may end earlier if it overfits.
 
     Raises
     ------
@@ -101,66 +52,59 @@ def prepare_run(
     store.errors.DamagedRow
         When its row is damaged.
     """
-    row = corpora.find_corpus(db, corpus)
+    row = corpora.find_corpus(db, request.corpus)
     row.check_usable()
-    request = RunRequest(
-        corpus=row.number,
-        model=model,
-        texts=texts,
-        minibatches=minibatches,
-        preset=preset,
-        averaged=averaged,
-        seed=seed,
-        fork=fork,
-    )
+    until, fork, on, averaged = request.until, request.fork, request.on, request.averaged
     try:
-        needs_labels = getattr(models.load(model), "NEEDS_LABELS", False)
+        needs_labels = getattr(models.load(request.model), "NEEDS_LABELS", False)
         config, steps = check_run(row, request, _list_classes(db, row) if needs_labels else ())
         if until:
             check_plateau(row, averaged=averaged)
-        sweep_start, is_default_length = find_sweep_start(config, row), minibatches is None
-        is_proposed = fork is None and proposes_widths(find_preset(model, preset).texts | dict(texts))
+        sweep_start, is_default_length = find_sweep_start(config, row), request.minibatches is None
+        is_proposed = fork is None and proposes_widths(
+            find_preset(request.model, request.preset).texts | dict(request.texts)
+        )
         settles = until == "settled" or (not until and is_default_length and settles_by_itself(config, row))
         if is_default_length:
             steps = adapt_length(steps, config, row, until)
-        stops_overfit = (is_default_length or inherits_length or bool(until)) and stops_overfitting(
+        stops_overfit = (is_default_length or request.inherits_length or bool(until)) and stops_overfitting(
             config, averaged=averaged
         )
         protocol, test_protocol = _choose_protocols(row)
         options = RunOptions(
             minibatches=steps,
-            threads=threads,
+            threads=1 if request.threads is None else request.threads,
             averaged=averaged,
-            burn_in=burn_in if not averaged else _check_burn_in(config, steps, burn_in),
-            samples=samples,
-            paper_point=paper_point,
+            burn_in=_check_burn_in(config, steps, request.burn_in) if averaged else request.burn_in,
+            samples=request.samples,
+            paper_point=request.paper_point,
             until_plateau=bool(until) or (is_default_length and ends_by_itself(config, row)),
             until_settled=settles,
             until_overfit=stops_overfit,
             plateau_from=find_plateau_start(config, row, fork) if until or stops_overfit else 0,
-            keep=keep,
+            keep=request.keep,
             protocol=protocol,
             test_protocol=test_protocol,
             on=on,
-            whole=whole,
+            whole=request.whole,
             tries_widths=is_proposed and not on and tries_widths(config, row),
             sweeps_after=sweep_start,
         )
         if on:
-            _check_where(on, db.url, model, config, row, whole=whole)
+            _check_where(on, db.url, request.model, config, row, whole=request.whole)
     except NewRunError:
         raise
     except (LookupError, ValueError) as error:
         raise NewRunError(str(error.args[0])) from error
     return {
         "corpus": row.number,
-        "model": model,
+        "model": request.model,
         "inference": str(getattr(config, "inference", "")),
         "layers": tuple(config.layers),
         "settings": settings.to_json(config),
         "options": options.to_json(),
-        "seed": seed,
-        "name": name,
+        "seed": request.seed,
+        "name": request.name,
         "fork": None if fork is None else fork.snapshot.number,
     }
 
@@ -200,75 +144,35 @@ def adapt_length(steps: int, config: Any, corpus: CorpusRow, until: str) -> int:
     return steps + (SETTLING - SWEEPS) * (settles - is_settling)
 
 
-def create_run(db: Database, corpus: str | int, *, model: str, texts: Mapping[str, str], **more: Any) -> RunRow:
-    """Write a queued run and return its row; :func:`app.jobs.launcher.start_queued_runs` then starts it.
+def create_run(db: Database, corpus: str | int, **fields: Any) -> RunRow:
+    """Write a queued run, with the ``fields`` of a :class:`RunRequest`; `prepare_run` refuses an invalid one.
 
-    Parameters
-    ----------
-    db : Database
-    corpus, model, texts, **more
-        As in :func:`prepare_run`, which refuses an invalid run.
+    :func:`app.jobs.launcher.start_queued_runs` then starts it.
     """
-    return runs.create_run(db, **prepare_run(db, corpus, model=model, texts=texts, **more))
+    return runs.create_run(db, **prepare_run(db, RunRequest(corpus=corpus, **fields)))
 
 
-def fork_run(
-    db: Database,
-    origin: ForkOrigin,
-    *,
-    model: str | None = None,
-    texts: Mapping[str, str],
-    minibatches: int | None = None,
-    preset: str = RECOMMENDED,
-    seed: int | None = None,
-    **more: Any,
-) -> RunRow:
-    """Write a queued run that goes on from a snapshot, with the parent's values where none are given.
-
-    Parameters
-    ----------
-    db : Database
-    origin : ForkOrigin
-        See :func:`app.jobs.forks.find_origin`.
-    model, texts, minibatches, preset, seed, **more
-        As in :func:`create_run`.
-
-    Raises
-    ------
-    NewRunError
-        When the model cannot begin with this snapshot, or a setting or number is not valid.
-    """
-    parent = origin.run
-    return create_run(
-        db,
-        parent.corpus,
-        model=model or parent.model,
-        texts=texts,
-        minibatches=parent.planned if minibatches is None and not preset else minibatches,
-        inherits_length=minibatches is None,
-        preset=preset,
-        seed=parent.seed if seed is None else seed,
-        fork=origin,
-        **more,
+def request_fork(origin: ForkOrigin, **fields: Any) -> RunRequest:
+    """Return the request for a run that goes on from a snapshot, with the parent's values where none are given."""
+    parent, given = origin.run, {name: value for name, value in fields.items() if value is not None}
+    has_length = "minibatches" in given or given.get("preset")
+    parent_values = {"model": parent.model, "seed": parent.seed} | (
+        {} if has_length else {"minibatches": parent.planned}
     )
+    inherits = "minibatches" not in given
+    return RunRequest(corpus=parent.corpus, fork=origin, inherits_length=inherits, **(parent_values | given))
 
 
-def continue_run(db: Database, run: int, *, threads: int = 1) -> RunRow:
-    """Write a queued run that trains ``MORE_STEPS`` more steps from the last snapshot of a run, in the same place.
+def fork_run(db: Database, origin: ForkOrigin, **fields: Any) -> RunRow:
+    """Write a queued run that goes on from a snapshot (:func:`app.jobs.forks.find_origin`); see `request_fork`."""
+    return runs.create_run(db, **prepare_run(db, request_fork(origin, **fields)))
 
-    Raises
-    ------
-    NotFound
-        When there is no such run, or it has no snapshot.
-    NewRunError
-        When its settings are no longer valid.
-    """
-    origin = find_origin(db, run)
+
+def request_continuation(origin: ForkOrigin) -> RunRequest:
+    """Return the request for a run that trains ``MORE_STEPS`` more steps from a snapshot, where its parent trained."""
     parent = origin.run
     name = parent.name if not parent.name or parent.name.endswith(CONTINUED) else f"{parent.name}{CONTINUED}"
-    return fork_run(
-        db, origin, texts={}, minibatches=MORE_STEPS, threads=threads, on=parent.options.get("on", ""), name=name
-    )
+    return request_fork(origin, texts={}, minibatches=MORE_STEPS, on=parent.options.get("on", ""), name=name)
 
 
 def _list_classes(db: Database, corpus: CorpusRow) -> list[str]:
@@ -304,60 +208,33 @@ def _check_burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | 
 MOST_RUNS = 100  # in a group
 
 
-def create_group(
-    db: Database,
-    corpus: str | int,
-    seeds: Sequence[int] = (),
-    *,
-    model: str,
-    texts: Mapping[str, str],
-    grid: Mapping[str, Sequence[str]] | None = None,
-    seed: int = 1,
-    name: str = "",
-    **more: Any,
-) -> list[RunRow]:
-    """Write a group of queued runs, one for every combination of seed and settings; return their rows.
+def create_runs(db: Database, request: RunRequest) -> list[RunRow]:
+    """Write the queued runs of a request, one for every combination of seed and settings; return their rows.
 
-    Parameters
-    ----------
-    db : Database
-    corpus : str or int
-        Name or number of a corpus.
-    seeds : sequence of int
-        Distinct seeds; empty if all runs have ``seed``.
-    model : str
-    texts : mapping of str to str
-        Settings of all runs, as in :func:`app.jobs.new_run.create_run`.
-    grid : mapping of str to sequence of str, optional
-        Values to try for each setting, by its name.
-    seed : int
-        Seed of every run if ``seeds`` is empty.
-    name : str
-        First part of the names of the runs, before settings and seed; corpus and model by default.
-    **more
-        As in :func:`app.jobs.new_run.create_run`.
+    The names of the runs of a group begin with that of the request, or with corpus and model.
 
     Raises
     ------
     NewRunError
         When one of the runs is not valid; then none is created.
     """
-    combinations = _list_combinations(grid or {}, texts)
-    run_seeds = seeds or (seed,)
-    if len(combinations) * len(run_seeds) > MOST_RUNS:
-        n = f"{len(combinations)} combinations of settings times {len(run_seeds)} seeds"
+    combinations, seeds = _list_combinations(request.grid, request.texts), request.seeds or (request.seed,)
+    n_runs = len(combinations) * len(seeds)
+    if n_runs > MOST_RUNS:
+        n = f"{len(combinations)} combinations of settings times {len(seeds)} seeds"
         raise NewRunError(f"a group has at most {MOST_RUNS} runs, and {n} are more; leave out some values or seeds")
-    base_name = name or f"{corpora.find_corpus(db, corpus).name} {model}"
-    is_group = len(combinations) * len(run_seeds) > 1
-    arguments = [
-        prepare_run(
-            db, corpus, model=model, texts=dict(texts) | chosen, seed=run_seed,
-            name=_name_run(base_name, chosen, run_seed, seeds), whole=is_group and bool(more.get("on")), **more,
+    if not (request.seeds or request.grid):
+        return [runs.create_run(db, **prepare_run(db, request))]
+    base_name = request.name or f"{corpora.find_corpus(db, request.corpus).name} {request.model}"
+    requests = [
+        replace(
+            request, texts=dict(request.texts) | chosen, seed=seed, whole=n_runs > 1 and bool(request.on),
+            name=_name_run(base_name, chosen, seed, request.seeds),
         )
-        for chosen, run_seed in itertools.product(combinations, run_seeds)
+        for chosen, seed in itertools.product(combinations, seeds)
     ]  # fmt: skip
     rows: list[RunRow] = []
-    for values in arguments:
+    for values in [prepare_run(db, each) for each in requests]:
         rows.append(runs.create_run(db, **values, group=rows[0].number if rows else 0))
     return rows
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from topiary.app.jobs.forks import (
@@ -252,40 +252,57 @@ class RunRequest:
 
     Attributes
     ----------
-    corpus : int
+    corpus : int or str
+        Its number or name.
     model : str
+        One of ``engine.models.list_names()``.
     texts : mapping of str to str
-        Settings of the model by name; the others keep their defaults.
+        Settings of the model by name (``{"layers": "128-64-32", "eta": "0.05"}``); the others keep their defaults.
     minibatches : int or None
-        Length of the run; None: the default length.
+        Length of the run; None: the default length (:func:`choose_length`).
     preset : str
         Preset that gives settings and length unless the request does.
-    averaged : bool
-        Also run the averaged protocol.
     seed : int
     seeds : tuple of int
-        Seeds of a group of runs; empty for a single run with ``seed``.
-    name : str
+        Distinct seeds of a group of runs; empty if all have ``seed``.
+    grid : mapping of str to sequence of str
+        Values to try for settings, by name: the group has a run for each combination.
     fork : ForkOrigin or None
-        The snapshot of another run to begin with.
-    on : str
-        The place that sweeps documents (:mod:`app.jobs.cluster.place`).
+        The snapshot of another run to begin with; settings that both models have are taken from it unless ``texts``
+        gives them.
     until : {"", "good", "settled"}
-        When the run ends before its length (:func:`app.jobs.new_run.prepare_run`).
+        End when the curve no longer falls ("good"), or when the tree does not change either ("settled");
+        ``minibatches`` is then the upper limit.
+    keep : int or None
+        Most snapshots to keep.
+    inherits_length : bool
+        Whether ``minibatches`` is the length of the parent of a fork, which may end earlier if it overfits.
+    threads : int or None
+        None: the usual number (:func:`app.jobs.control.start_runs`).
+    averaged, burn_in, samples, paper_point, on, whole
+        As in :class:`app.jobs.plan.RunOptions`.
     """
 
-    corpus: int
+    corpus: int | str
     model: str
     texts: Mapping[str, str]
-    minibatches: int | None
+    minibatches: int | None = None
     preset: str = RECOMMENDED
-    averaged: bool = False
     seed: int = 1
-    seeds: tuple[int, ...] = ()
+    seeds: Sequence[int] = ()
+    grid: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    threads: int | None = None
+    averaged: bool = False
+    burn_in: int | None = None
+    samples: int | None = None
+    paper_point: bool = False
+    on: str = ""
     name: str = ""
     fork: ForkOrigin | None = None
-    on: str = ""
     until: str = ""
+    keep: int | None = None
+    whole: bool = False
+    inherits_length: bool = False
 
 
 def check_run(corpus: CorpusRow, request: RunRequest, classes: Sequence[str]) -> tuple[Any, int]:

@@ -7,11 +7,11 @@ from threading import Lock
 from typing import NamedTuple
 
 from topiary.app.jobs import process
+from topiary.app.machine import LARGEST_UPLOAD
 
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
 SEVERAL = "documents"  # the folder of complete files, and the name of several files together
 _HALVES = "halves"  # the folder of files that are still being uploaded
-LARGEST_UPLOAD = 8 << 30  # bytes of all files of one form, unless the server has another limit
 MOST_FILES = 1_000_000  # in one form
 
 

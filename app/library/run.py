@@ -14,15 +14,16 @@ from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.shares import find_placed_snapshot
 from topiary.app.facts.notes import add_run_note, list_run_notes
 from topiary.app.facts.records import list_all_facts
-from topiary.app.jobs import launcher, logs
+from topiary.app.jobs import control, launcher, logs
 from topiary.app.jobs.estimates import choose_headline, read_latest
-from topiary.app.jobs.forks import format_default
+from topiary.app.jobs.forks import find_origin, format_default
+from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.run_rules import NewRunError
 from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from topiary.app.views.run_facts import format_estimate
-from topiary.store import annotations, events, notes, runs, snapshots
+from topiary.store import annotations, events, notes, snapshots
 from topiary.store import points as run_points
 from topiary.store.errors import NotFound
 from topiary.store.points import Point
@@ -34,44 +35,32 @@ from .run_topics import find_roots
 if TYPE_CHECKING:
     from .corpora import Corpus
 
-OPTION_DEFAULTS = {  # defaults of the arguments of `Store.train` other than the model and its settings
-    "minibatches": None, "preset": "", "seed": 1, "threads": None, "averaged": False, "averaged_burn_in": None,
-    "averaged_samples": None, "paper_point": False, "on": "", "name": "",
-}  # fmt: skip
-
 
 def write_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return settings as they would be typed, without those that are None."""
     return {name: format_default(_convert_numpy_values(value)) for name, value in settings.items() if value is not None}
 
 
-def collect_options(**given: Any) -> dict[str, Any]:
-    """Return the options of a new run or a fork, other than the model and its settings.
+OPTIONS = {"averaged_burn_in": "burn_in", "averaged_samples": "samples"} | {
+    name: name
+    for name in ("minibatches", "preset", "seed", "threads", "averaged", "paper_point", "on", "name", "until", "keep")
+}  # the field of a request, by the name of an argument of `Store.train`
+
+
+def make_fields(model: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request for a run: its model, and arguments, among them settings of the model.
 
     Raises
     ------
     NewRunError
-        If ``burn_in`` or ``samples``, lengths of the averaged evaluation, are given without ``averaged``.
+        If lengths of the averaged evaluation are given without ``averaged``.
     """
-    lengths = [name for name in ("burn_in", "samples") if given[name] is not None]
-    if lengths and not given["averaged"]:
-        named = " and ".join(f"averaged_{name}" for name in lengths)
-        raise NewRunError(f"{named} without averaged would change nothing; give averaged=True too")
-    plain = {name: _convert_numpy_values(value) for name, value in given.items()}
-    return plain | {"threads": launcher.choose_threads() if plain["threads"] is None else plain["threads"]}
-
-
-def split_arguments(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Split arguments of :meth:`Store.train` into settings as texts, and the options of :func:`collect_options`.
-
-    Raises
-    ------
-    NewRunError
-        As :func:`collect_options`.
-    """
-    texts = write_settings({name: value for name, value in given.items() if name not in OPTION_DEFAULTS})
-    options = {name.removeprefix("averaged_"): given.get(name, default) for name, default in OPTION_DEFAULTS.items()}
-    return texts, collect_options(**options)
+    lengths = [name for name in ("averaged_burn_in", "averaged_samples") if given.get(name) is not None]
+    if lengths and not given.get("averaged"):
+        raise NewRunError(f"{' and '.join(lengths)} without averaged would change nothing; give averaged=True too")
+    texts = write_settings({name: value for name, value in given.items() if name not in OPTIONS})
+    options = {OPTIONS[name]: _convert_numpy_values(value) for name, value in given.items() if name in OPTIONS}
+    return {"model": model, "texts": texts} | options
 
 
 def _convert_numpy_values(value: Any) -> Any:
@@ -343,40 +332,23 @@ class Run(RunBridges, RunEvidence):
         NewRunError
             If the model cannot start from that snapshot, or an argument has an invalid value.
         """
-        from topiary.app.jobs.forks import find_origin
-        from topiary.app.jobs.new_run import fork_run
-
-        row = fork_run(
-            self._opened.db,
-            find_origin(self._opened.db, self.number, minibatch=minibatch),
-            model=model,
-            texts=write_settings(settings),
-            **collect_options(
-                minibatches=minibatches,
-                preset=preset,
-                seed=seed,
-                threads=threads,
-                averaged=averaged,
-                burn_in=averaged_burn_in,
-                samples=averaged_samples,
-                paper_point=paper_point,
-                name=name,
-            ),
-        )
-        logs.record_action(self._opened.db.place, f"started {logs.name_subject('run', row.number, row.name)}")
-        launcher.start_queued_runs(self._opened.db)
+        given = settings | {
+            "minibatches": minibatches, "preset": preset, "seed": seed, "threads": threads, "averaged": averaged,
+            "averaged_burn_in": averaged_burn_in, "averaged_samples": averaged_samples, "paper_point": paper_point,
+            "name": name,
+        }  # fmt: skip
+        origin = find_origin(self._opened.db, self.number, minibatch=minibatch)
+        (row,), _ = control.start_runs(self._opened.db, request_fork(origin, **make_fields(model, given)))
         made = Run(self._opened, row.number)
         return made.wait(progress=progress) if wait else made
 
     def pause(self) -> None:
         """Pause the run after the current mini-batch."""
-        launcher.pause_run(self._opened.db, self.number)
-        self._record("paused")
+        control.pause_run(self._opened.db, self.number)
 
     def stop(self) -> None:
         """Stop the run after the current mini-batch."""
-        launcher.stop_run(self._opened.db, self.number)
-        self._record("stopped")
+        control.stop_run(self._opened.db, self.number)
 
     def resume(self, *, on: str = "") -> None:
         """Resume a run that was paused, stopped or killed, or that failed, from its checkpoint.
@@ -384,18 +356,15 @@ class Run(RunBridges, RunEvidence):
         ``on`` is "here" or "gpu" for a run whose documents the processor or a graphics processor sweeps from now on.  A
         run that is spread over graphics processors goes on "here" by the processors of the same workers.
         """
-        launcher.resume_run(self._opened.db, self.number, on)
-        self._record("resumed")
+        control.resume_run(self._opened.db, self.number, on)
 
     def delete(self) -> None:
         """Delete the run and everything that belongs to it."""
-        launcher.delete_run(self._opened.db, self.number)
-        self._record("deleted")
+        control.delete_run(self._opened.db, self.number)
 
     def rename(self, name: str) -> None:
         """Give the run a name; "" removes it."""
-        runs.rename_run(self._opened.db, self.number, name)
-        self._record("renamed", f" to {name}")
+        control.rename_run(self._opened.db, self.number, name)
 
     def rename_topic(self, topic: str, name: str) -> None:
         """Give a topic such as "L3:17" a name, shown everywhere instead of its title; "" removes it.

@@ -13,14 +13,13 @@ from topiary.app.facts.records import find_headlines, list_run_facts
 from topiary.app.ingest.importing import ignore_progress, import_path
 from topiary.app.ingest.memory import import_texts
 from topiary.app.ingest.options import ImportOptions, OptionError
-from topiary.app.jobs import launcher, logs
+from topiary.app.jobs import control
 from topiary.app.jobs.cluster.reading import open_map
-from topiary.app.jobs.new_run import create_group, create_run
 from topiary.app.jobs.progress import Progress
+from topiary.app.jobs.run_rules import RunRequest
 from topiary.store import runs
 from topiary.store.database import Database, open_database
 from topiary.store.errors import NotFound
-from topiary.store.run_rows import RunRow
 
 from .corpora import (
     Corpora,
@@ -33,7 +32,7 @@ from .corpora import (
     refuse_one_text,
     refuse_other_order,
 )
-from .run import Layers, Run, Watcher, collect_options, split_arguments, write_settings
+from .run import Layers, Run, Watcher, make_fields, write_settings
 
 _RUN_IDENTITY = ("run", "name", "corpus", "state", "model", "inference", "layers")
 _RUN_COLUMNS = (
@@ -224,28 +223,13 @@ class Store:
         RunFailed
             When ``wait`` is true and the run failed.
         """
-        row = create_run(
-            self._opened.db,
-            corpus.number if isinstance(corpus, Corpus) else corpus,
-            model=model,
-            texts=write_settings(settings | {"layers": layers, "inference": inference}),
-            **collect_options(
-                minibatches=minibatches,
-                preset=preset,
-                seed=seed,
-                threads=threads,
-                averaged=averaged,
-                burn_in=averaged_burn_in,
-                samples=averaged_samples,
-                paper_point=paper_point,
-                on=on,
-                name=name,
-            ),
-        )
-        self._record([row])
-        launcher.start_queued_runs(self._opened.db)
-        run = Run(self._opened, row.number)
-        return run.wait(progress=progress) if wait else run
+        given = settings | {
+            "layers": layers, "inference": inference, "minibatches": minibatches, "preset": preset, "seed": seed,
+            "threads": threads, "averaged": averaged, "averaged_burn_in": averaged_burn_in,
+            "averaged_samples": averaged_samples, "paper_point": paper_point, "on": on, "name": name,
+        }  # fmt: skip
+        (run,) = self.train_group(corpus, model, wait=wait, progress=progress, **given)
+        return run
 
     def train_group(
         self,
@@ -285,27 +269,12 @@ class Store:
         RunFailed
             When ``wait`` is true and one of the runs failed.
         """
-        texts, options = split_arguments(more)
-        rows = create_group(
-            self._opened.db,
-            corpus.number if isinstance(corpus, Corpus) else corpus,
-            tuple(seeds),
-            model=model,
-            texts=texts,
-            grid={
-                name: [write_settings({name: value})[name] for value in values] for name, values in (grid or {}).items()
-            },
-            **options,
-        )
-        self._record(rows)
-        launcher.start_queued_runs(self._opened.db)
+        written = {name: [write_settings({name: value})[name] for value in grid[name]] for name in grid or {}}
+        number = corpus.number if isinstance(corpus, Corpus) else corpus
+        request = RunRequest(corpus=number, seeds=tuple(seeds), grid=written, **make_fields(model, more))
+        rows, _ = control.start_runs(self._opened.db, request)
         group = [Run(self._opened, row.number) for row in rows]
         return [run.wait(progress=progress) for run in group] if wait else group
-
-    def _record(self, rows: Iterable[RunRow]) -> None:
-        """Record in the audit log that runs were started."""
-        for row in rows:
-            logs.record_action(self._opened.db.place, f"started {logs.name_subject('run', row.number, row.name)}")
 
     @property
     def url(self) -> str:

@@ -12,7 +12,6 @@ from functools import partial
 from subprocess import Popen
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -23,12 +22,10 @@ from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.analysis.refine import SHARE, refine_run
 from topiary.app.ingest.column_kinds import change_kind
 from topiary.app.ingest.options import ImportOptions, OptionError
-from topiary.app.jobs import launcher, logs, new_run, progress
+from topiary.app.jobs import control, launcher, logs, progress
 from topiary.app.jobs.downloads import Downloads
-from topiary.app.jobs.forks import retry_run
 from topiary.app.jobs.ingest_process import RunningImport
 from topiary.app.jobs.logs import read_tail
-from topiary.app.jobs.new_run import create_group
 from topiary.app.jobs.progress import ImportNotice, Notice
 from topiary.app.jobs.run_rules import RunRequest
 from topiary.app.jobs.uploads import Uploads
@@ -182,25 +179,7 @@ class Actions:
         app.jobs.run_rules.NewRunError
             When a setting cannot be read or is out of bounds.
         """
-        common: dict[str, Any] = {
-            "model": request.model,
-            "texts": request.texts,
-            "minibatches": request.minibatches,
-            "preset": request.preset,
-            "averaged": request.averaged,
-            "threads": launcher.choose_threads(),
-            "name": request.name,
-            "fork": request.fork,
-            "on": request.on,
-            "until": request.until,
-        }
-        if request.seeds:
-            rows = create_group(self._writing(), request.corpus, request.seeds, **common)
-        else:
-            rows = [new_run.create_run(self._writing(), request.corpus, seed=request.seed, **common)]
-        for row in rows:
-            self._record(f"started {logs.name_subject('run', row.number, row.name)}")
-        self.fill(now=True)
+        rows, _ = control.start_runs(self._writing(), request, str(self.visitor))
         self.feed.look()
         return rows
 
@@ -242,20 +221,17 @@ class Actions:
 
     def stop(self, run: int) -> None:
         """Stop a run after its current mini-batch; it keeps its results and can be resumed."""
-        launcher.stop_run(self._writing(), run)
-        self._record(f"stopped run {run}")
+        control.stop_run(self._writing(), run, str(self.visitor))
         self.feed.look()
 
     def pause(self, run: int) -> None:
         """Pause a run after its current mini-batch."""
-        launcher.pause_run(self._writing(), run)
-        self._record(f"paused run {run}")
+        control.pause_run(self._writing(), run, str(self.visitor))
         self.feed.look()
 
     def resume(self, run: int, on: str = "") -> None:
         """Continue a run from its checkpoint, with documents swept elsewhere if ``on`` says so."""
-        launcher.resume_run(self._writing(), run, on)
-        self._record(f"resumed run {run}")
+        control.resume_run(self._writing(), run, on, str(self.visitor))
         self.feed.look()
 
     def move(self, run: int) -> None:
@@ -264,18 +240,14 @@ class Actions:
         self.feed.look()
 
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:
-        """Start a run again as a new run, with batches of ``batch_size`` or half the size; see :func:`retry_run`."""
-        row = retry_run(self._writing(), run, batch_size)
-        self._record(f"started {logs.name_subject('run', row.number, row.name)} in place of run {run}")
-        self.fill(now=True)
+        """Start a failed run again as a new one; see :func:`app.jobs.control.repeat_run`."""
+        row = control.repeat_run(self._writing(), run, batch_size, str(self.visitor))
         self.feed.look()
         return row
 
     def train_more(self, run: int) -> RunRow:
-        """Start a run that continues one from its last snapshot; see :func:`app.jobs.new_run.continue_run`."""
-        row = new_run.continue_run(self._writing(), run, threads=launcher.choose_threads())
-        self._record(f"started {logs.name_subject('run', row.number, row.name)} to continue run {run}")
-        self.fill(now=True)
+        """Start a run that continues one from its last snapshot; see :func:`app.jobs.control.continue_run`."""
+        row = control.continue_run(self._writing(), run, str(self.visitor))
         self.feed.look()
         return row
 
@@ -286,16 +258,12 @@ class Actions:
 
     def delete(self, run: int) -> None:
         """Delete a run with its points, snapshots, names and notes; refused while its worker is alive."""
-        db = self._writing()
-        name = runs.get_run(db, run).name
-        launcher.delete_run(db, run)
-        self._record(f"deleted {logs.name_subject('run', run, name)}")
+        control.delete_run(self._writing(), run, str(self.visitor))
         self.feed.look()
 
     def rename_run(self, run: int, name: str) -> None:
         """Rename a run."""
-        runs.rename_run(self._writing(), run, name)
-        self._record(f"renamed run {run} to {name}")
+        control.rename_run(self._writing(), run, name, str(self.visitor))
         self.feed.look()
 
     def rename_topic(self, run: int, layer: int, topic: int, text: str) -> None:
@@ -439,13 +407,13 @@ class Actions:
             self._shared.indexing = Indexing(self.url, self.feed.look)
         self._shared.indexing.keep()
 
-    def fill(self, *, now: bool = False) -> None:
-        """Start queued runs up to the limit: every few seconds at most unless ``now``, and in one thread at a time."""
+    def fill(self) -> None:
+        """Start queued runs up to the limit: every few seconds at most, and in one thread at a time."""
         shared = self._shared
-        if not shared.filling.acquire(blocking=now):  # another thread is starting runs already
+        if not shared.filling.acquire(blocking=False):  # another thread is starting runs already
             return
         try:
-            if now or monotonic() - shared.filled >= FILL_PAUSE:
+            if monotonic() - shared.filled >= FILL_PAUSE:
                 shared.filled = monotonic()
                 launcher.start_queued_runs(self._writing())
         finally:

@@ -7,11 +7,17 @@ from time import sleep
 from typing import Any
 
 from topiary.app.analysis.refinements import describe_conditions, read_origin
-from topiary.app.ingest import files, options, registry
+from topiary.app.ingest import options, packing, registry
 from topiary.app.ingest.options import ImportOptions, OptionError
 from topiary.app.ingest.readers.documents import KINDS
-from topiary.app.ingest.report.recommending import LEAVE_OUT_COMMON, STRIP_MAIL
-from topiary.app.ingest.report.report import Report, describe_addition, describe_parts, load_report
+from topiary.app.ingest.report import (
+    LEAVE_OUT_COMMON,
+    STRIP_MAIL,
+    Report,
+    describe_addition,
+    describe_parts,
+    load_report,
+)
 from topiary.app.ingest.text.cleaning import make_storable
 from topiary.app.jobs import progress
 from topiary.app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
@@ -160,7 +166,7 @@ class NewCorpusForm:
             self._unreadable.append(file_name[:100])
         previous_name = self._texts.get("name", "")
         if not previous_name or (is_readable and previous_name == self._makeshift_name):
-            self._texts["name"] = files.strip_endings(PurePath(file_name or SEVERAL))[:200]
+            self._texts["name"] = packing.strip_endings(PurePath(file_name or SEVERAL))[:200]
             self._makeshift_name = "" if is_readable else self._texts["name"]
 
     def _delete(self, number: int, typed: str) -> None:
@@ -404,7 +410,7 @@ class NewCorpusForm:
 
 def _can_be_read(name: str) -> bool:
     """Return whether a name has the suffix of a known format, or no suffix, like folders and some image files."""
-    suffix = files.find_suffix(Path(name))
+    suffix = packing.find_suffix(Path(name))
     return not suffix or suffix in _ENDINGS or suffix.startswith(".idx")
 
 

@@ -8,8 +8,8 @@ import os
 import re
 import sys
 import webbrowser
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,10 +24,10 @@ from tornado.routing import PathMatches, Rule
 from tornado.websocket import WebSocketClosedError
 
 from topiary.app.jobs.downloads import DOWNLOADS
-from topiary.app.jobs.uploads import ADDRESS, LARGEST_UPLOAD, Uploads
+from topiary.app.jobs.uploads import ADDRESS, Uploads
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
-from topiary.app.machine import find_asset
+from topiary.app.machine import LARGEST_UPLOAD, find_asset
 from topiary.app.pages.session import View, to_query
 from topiary.app.server.access import Authentication, Passwords, check_open_address
 from topiary.app.server.download_handlers import MAP_POINTS, FileSender, MapPoints
@@ -158,24 +158,34 @@ def serve(
     reach = ServerReach(Hosts(address, allowed_hosts), Proxies(behind_proxy), read_prefix(prefix))
     open_database(store_url).close()  # creates the store if necessary, or raises an error that says what is wrong
     choose_port(address, port)
+    with open_site(store_url, Authentication(passwords, read_changes), first_view, largest_upload) as site:
+        server = _bind_server(site, address, port, reach)
+        limit_log()
+        _limit_memory()
+        url = f"http://{_format_address(address)}:{server.port}{reach.prefix}/"
+        site.feed.start()
+        site.feed.ready.wait(timeout=5)
+        on_ready(url)
+        if open_browser:
+            webbrowser.open(url + _make_first_query(site.first_view))
+        server.run_until_shutdown()
+
+
+@contextmanager
+def open_site(
+    store_url: str | None,
+    authentication: Authentication,
+    first_view: dict[str, Any] | None = None,
+    largest_upload: int = LARGEST_UPLOAD,
+) -> Iterator[Site]:
+    """Yield what all sessions of a server on a store share; the feed is not started yet."""
     db = open_database(store_url, readonly=True)
     feed = Feed(db)
     actions = Actions(store_url or db.url, feed, Uploads(largest_upload))
     feed.after_look = actions.do_upkeep
     feed.classes.keep = actions.keep_predictions
-    site = Site(db, feed, actions, dict(first_view or {}), Authentication(passwords, read_changes))
-    server = _bind_server(site, address, port, reach)
-    limit_log()
-    _limit_memory()
-    server.io_loop.asyncio_loop.set_exception_handler(_handle_loop_error)
-    url = f"http://{_format_address(address)}:{server.port}{reach.prefix}/"
-    feed.start()
-    feed.ready.wait(timeout=5)
     try:
-        on_ready(url)
-        if open_browser:
-            webbrowser.open(url + _make_first_query(site.first_view))
-        server.run_until_shutdown()
+        yield Site(db, feed, actions, dict(first_view or {}), authentication)
     finally:
         feed.stop()
         actions.close()
@@ -242,6 +252,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
     application.add_transform(SafeHeaders)
     application.default_router.rules[:0] = _make_rules(site, reach, application.applications["/"])
     server._http.request_callback = ProxyRouter(application, reach.proxies)  # noqa: SLF001 - likewise
+    server.io_loop.asyncio_loop.set_exception_handler(_handle_loop_error)
     PeriodicCallback(SessionSocket.shed_load, SHED).start()
     if site.authentication.guarded:
         PeriodicCallback(site.authentication.update_passwords, PASSWORDS_CHECKED).start()

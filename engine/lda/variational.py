@@ -22,8 +22,8 @@ from topiary.engine.hierarchy.paths import normalise_shares
 from topiary.engine.jit import compiled
 from topiary.engine.lda import documents
 from topiary.engine.lda.documents import digamma, exp_digamma, log_gamma
-from topiary.engine.models import lda_cavi, lda_svi
 from topiary.engine.pool import Pool, cut_evenly
+from topiary.engine.shared_settings import LdaSettings
 from topiary.engine.topic_moves.rows import BLOCK, Blocks, run_blocks
 
 LEAST_LAMBDA = 1e-100  # the smallest value that an entry of lambda may have
@@ -156,28 +156,37 @@ class GammaChain(NamedTuple):
     gamma: FloatArray
 
 
-class _Setup(NamedTuple):
-    """What all functions of the kernel need: settings, facts about the corpus, threads and the prior."""
+class Pace(NamedTuple):
+    """What a step reads, and how far it goes.
 
-    config: lda_cavi.Config | lda_svi.Config
+    Attributes
+    ----------
+    batch_size : int or None
+        Number of documents in a mini-batch; None if every step reads all documents.
+    fresh_steps : int or None
+        Number of first steps in which gamma starts from scratch; None if it does in every step and is not kept.
+    tau, kappa : float
+        Of the step sizes ``(t + tau)^-kappa``, which are 1 by default.
+    """
+
+    batch_size: int | None = None
+    fresh_steps: int | None = None
+    tau: float = 0.0
+    kappa: float = 0.0
+
+
+class _Setup(NamedTuple):
+    """What all functions of the kernel need: settings, pace, facts about the corpus, threads and the prior."""
+
+    config: LdaSettings
+    pace: Pace
     facts: Facts
     pool: Pool
     beta: FloatArray
 
-    @property
-    def batch_size(self) -> int | None:
-        """Number of documents in a mini-batch; None if every step reads all documents."""
-        return self.config.batch_size if isinstance(self.config, lda_svi.Config) else None
-
-    @property
-    def fresh_steps(self) -> int | None:
-        """Number of first steps in which gamma starts from scratch; None if it does in every step and is not kept."""
-        return None if isinstance(self.config, lda_svi.Config) else self.config.fresh_steps
-
     def compute_step_size(self, t: int) -> float:
         """Return rho of step t = 1, 2, ..."""
-        config = self.config
-        return float((t + config.tau) ** -config.kappa) if isinstance(config, lda_svi.Config) else 1.0
+        return float((t + self.pace.tau) ** -self.pace.kappa)
 
     def init_gamma(self, state: State, docs: Batch) -> FloatArray:
         return documents.init_gamma(docs, self.config.expand_alpha(state.lam.shape[1]))
@@ -194,13 +203,13 @@ class _Setup(NamedTuple):
         return State(np.array(t, dtype=np.int64), lam, totals, np.array(divergence), *unknown_bounds, no_gamma)
 
 
-def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """Return the kernel of LDA with the inference of ``config``; results do not depend on ``n_threads``."""
-    setup = _Setup(config, facts, Pool(n_threads), config.expand_beta(facts.n_words))
-    fresh_steps = setup.fresh_steps
+def build_kernel(config: LdaSettings, pace: Pace, facts: Facts, n_threads: int) -> Kernel:
+    """Return the kernel of LDA at this pace; results do not depend on ``n_threads``."""
+    setup = _Setup(config, pace, facts, Pool(n_threads), config.expand_beta(facts.n_words))
+    fresh_steps = pace.fresh_steps
     return Kernel(
-        batch_size=setup.batch_size or facts.n_documents,
-        sweeps_after=None if setup.batch_size else 0,
+        batch_size=pace.batch_size or facts.n_documents,
+        sweeps_after=None if pace.batch_size else 0,
         real=True,
         measure="perplexity",
         init=lambda seed: _init_state(setup, seed),
@@ -242,7 +251,7 @@ def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> Fl
 
 
 def _prepare_state(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
-    if setup.fresh_steps is None:
+    if setup.pace.fresh_steps is None:
         return state
     return state._replace(gamma=setup.init_gamma(state, docs).astype(np.float32))
 
@@ -254,7 +263,7 @@ def _gather_statistics(
     alpha, table, pool = setup.config.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
     n = len(docs.documents)
     gamma = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
-    continues = local is not None and len(local.gamma) == n and int(state.t) >= (setup.fresh_steps or 0)
+    continues = local is not None and len(local.gamma) == n and int(state.t) >= (setup.pace.fresh_steps or 0)
     counts = np.zeros_like(state.lam)
     bound, token_rounds = 0.0, 0
     for begin in range(0, n, documents.BLOCK):
@@ -272,7 +281,7 @@ def _gather_statistics(
 
 def _move_state(setup: _Setup, _seed: int, state: State, statistics: VariationalStatistics) -> tuple[State, Info]:
     """Move lambda; the reported bound belongs to the documents just fitted and the topics before the move."""
-    t, batch_size = int(state.t) + 1, setup.batch_size
+    t, batch_size = int(state.t) + 1, setup.pace.batch_size
     step_size = setup.compute_step_size(t)
     scale = setup.facts.n_documents / max(statistics.documents, 1) if batch_size else 1.0
     lam, totals = blend_lambda(state.lam, statistics.counts, setup.beta, step_size, scale, setup.pool)

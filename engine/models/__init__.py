@@ -1,8 +1,8 @@
-"""Registry of models: each is a file of this folder, found by its name.
+"""Registry of models: each is a folder beside this file, found by its name.
 
-A file defines ``TITLE``, ``CHILD`` and ``Config``, and may define ``PRESETS``, ``STEPS`` and ``NEEDS_LABELS``.
-``State`` and ``build`` are in the same file, or in the module named by ``KERNEL`` (by default, the file of the same
-name in :mod:`engine.kernels`), so that settings can be read without importing the compiler.
+Its ``settings.py`` defines ``TITLE``, ``CHILD`` and ``Config``, and may define ``PRESETS``, ``STEPS`` and
+``NEEDS_LABELS``.  ``State`` and ``build`` are in its ``kernel.py``, so that settings can be read without importing the
+compiler.
 """
 
 import importlib
@@ -12,20 +12,19 @@ from typing import Any
 
 
 class RegisteredModel:
-    """A model of the registry: all names that its file defines, and ``State`` and ``build(config, facts, n_threads)``.
+    """A model of the registry: all names of its settings, and ``State`` and ``build(config, facts, n_threads)``.
 
     The module of the kernel is imported when it is first needed.
     """
 
     def __init__(self, stem: str) -> None:
         self._stem = stem
-        self._settings = importlib.import_module(f"{__name__}.{stem}")
+        self._settings = importlib.import_module(f"{__name__}.{stem}.settings")
 
     def __getattr__(self, name: str) -> Any:
-        """Return what a name stands for in the model's file or, for ``State`` and ``build``, in its kernel's module."""
-        if name in ("State", "build") and not hasattr(self._settings, name):
-            module = getattr(self._settings, "KERNEL", f"topiary.engine.kernels.{self._stem}")
-            return getattr(importlib.import_module(module), name)
+        """Return what a name stands for in the model's settings or, for ``State`` and ``build``, in its kernel."""
+        if name in ("State", "build"):
+            return getattr(importlib.import_module(f"{__name__}.{self._stem}.kernel"), name)
         return getattr(self._settings, name)
 
 

@@ -4,20 +4,20 @@ Cong, Chen, Liu and Zhou, "Deep latent Dirichlet allocation with topic-layer-ada
 MCMC" (ICML 2017): section 2 describes the draw, section 3 the steps of SG-MCMC (TLASGR, TLFSGR and SGRLD).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from topiary.engine import schedule
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.gibbs.local import LayerCounts
-from topiary.engine.models.dlda import Config
 from topiary.engine.pool import Pool
 from topiary.engine.topic_moves import averages, concentrations, diffusion, dirichlet
 from topiary.engine.topic_moves.diffusion import ShapePrior
 from topiary.engine.topic_moves.rows import LayerAddress
 from topiary.engine.widths import StructureChange
 
+Settings: TypeAlias = Any  # the settings of DLDA, or those of them that an encoder's model has
 Sizes = tuple[FloatArray, ...]
 
 
@@ -69,7 +69,7 @@ class TopicMoves:
         return averages.update_mean(mean, sample, eta, self.pool, memory)
 
 
-def init_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
+def init_variables(settings: Settings, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
     """Return the variables before the first step."""
     return Variables(
         phi=phi,
@@ -83,14 +83,14 @@ def init_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray)
     )
 
 
-def _init_expanded(settings: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+def _init_expanded(settings: Settings, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
     """Return the first phi_hat of SGRLD; its columns sum to eta V, to which they relax for any data."""
     if settings.inference != "sgrld":
         return ()
     return tuple(layer * eta * len(layer) for layer, eta in zip(phi, settings.list_etas(len(phi)), strict=True))
 
 
-def change_structure(settings: Config, old: Variables, change: StructureChange) -> Variables:
+def change_structure(settings: Settings, old: Variables, change: StructureChange) -> Variables:
     """Return the variables after a change of the widths (DATM, Algorithm 2).
 
     The averages M of the remaining topics continue; those of a new layer, and that of r if it belongs to a new layer,
@@ -108,7 +108,7 @@ def change_structure(settings: Config, old: Variables, change: StructureChange) 
 
 
 def draw_variables(
-    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, moves: TopicMoves
+    settings: Settings, seed: int, t: int, old: Variables, got: LayerCounts, moves: TopicMoves
 ) -> Variables:
     """Draw Phi and r from their conditionals, after one sweep of every document (section 2)."""
     etas = settings.list_etas(len(old.phi))
@@ -137,7 +137,7 @@ def _draw_etas(
 
 
 def diffuse_variables(
-    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, moves: TopicMoves
+    settings: Settings, seed: int, t: int, old: Variables, got: LayerCounts, moves: TopicMoves
 ) -> tuple[Variables, Sizes]:
     """Take one step of SG-MCMC (section 3): update the averages M, then Phi and r; return these and the step sizes."""
     eps = schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
@@ -158,14 +158,14 @@ def diffuse_variables(
     return old._replace(phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale), sizes
 
 
-def _find_scale_rate(settings: Config, t: int) -> float:
+def _find_scale_rate(settings: Settings, t: int) -> float:
     """Return eps'_t / scale_step; M follows the schedule of TLASGR even if Phi follows that of SGRLD."""
     if settings.inference == "sgrld":
         return schedule.step_size(schedule.Schedule(), t)
     return schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
 
 
-def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+def _choose_scales(settings: Settings, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
     """Return the M that divides eps_t: one for all topics (TLFSGR), 1 (SGRLD), or one per topic (TLASGR and auto)."""
     if settings.inference not in ("tlfsgr", "sgrld"):
         return scale
@@ -174,7 +174,7 @@ def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[Flo
 
 
 def _move_topics(
-    settings: Config,
+    settings: Settings,
     seed: int,
     t: int,
     old: Variables,

@@ -18,7 +18,7 @@ from topiary.engine.corpus import Corpus, draw_minibatch
 from topiary.engine.gibbs.collapsed import SweepPlan
 from topiary.engine.gibbs.local import LINKS, Sampler
 from topiary.engine.gibbs.upper import Hyper
-from topiary.engine.kernels import dlda
+from topiary.engine.models.dlda import kernel as dlda
 from topiary.engine.pool import Pool
 from topiary.engine.streams import LOCAL, Address
 

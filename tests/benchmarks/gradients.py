@@ -16,7 +16,7 @@ from topiary.engine import settings, streams
 from topiary.engine.black_box import inference, kernel, weights
 from topiary.engine.contract import TRAIN, Batch, Facts, FloatArray, Kernel
 from topiary.engine.corpus import Corpus
-from topiary.engine.kernels import deep_exp_family
+from topiary.engine.models.deep_exp_family import kernel as deep_exp_family
 
 SEED = 1
 FEW = 50  # documents whose gradients are estimated

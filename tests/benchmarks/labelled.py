@@ -7,7 +7,7 @@ import numpy as np
 
 from tests.benchmarks.reading import compressed, joined, stops_beside
 from topiary.app.benchmarks.peers import build_matrix
-from topiary.app.ingest import files, importing
+from topiary.app.ingest import importing, packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.source import Array, CountSource, TextSource
 from topiary.app.ingest.tables import joining
@@ -197,7 +197,7 @@ def last_of_each(labels: Array, share: float) -> Array:
 
 def _largest(folder: Path) -> Path:
     """The largest table of texts."""
-    tables = [each for each in folder.iterdir() if files.find_suffix(each) in (".jsonl", ".csv")]
+    tables = [each for each in folder.iterdir() if packing.find_suffix(each) in (".jsonl", ".csv")]
     if not tables:
         raise IngestError(folder, "has no .jsonl or .csv file of texts")
     return max(tables, key=lambda each: each.stat().st_size)

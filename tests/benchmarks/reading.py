@@ -9,8 +9,8 @@ import numpy as np
 
 from topiary.app.benchmarks.peers import build_matrix
 from topiary.app.ingest import importing
-from topiary.app.ingest.dividing import seed_parts
 from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.importing import seed_parts
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.source import CountSource
 from topiary.app.ingest.text import cleaning

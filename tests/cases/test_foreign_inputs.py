@@ -10,15 +10,15 @@ from foreign_samples import CASES, COUNTS, LOOKALIKES, SENTENCES, Files, Foreign
 from office_samples import tei
 
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.exporting import advise_export, advise_exports
 from topiary.app.ingest.importing import inspect_path, read_source
 from topiary.app.ingest.new_documents import clean_with_places
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.registry import choose_reader
 from topiary.app.ingest.source import CountSource, TextDocument, TextSource
-from topiary.app.ingest.survey import find_wording
-from topiary.app.ingest.text.garbled import are_garbled
-from topiary.app.ingest.text.wording import Wording
+from topiary.app.ingest.tables.sniff import advise_export, advise_exports
+from topiary.app.ingest.text.encodings import are_garbled
+from topiary.app.ingest.text.words import Wording
+from topiary.app.ingest.vectorise import find_wording
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("TOPIARY_SHARED_CASES", REPOSITORY.parent / "shared" / "cases"))

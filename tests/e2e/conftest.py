@@ -1,21 +1,25 @@
 """A real Chromium on a real server: what every browser test stands on.
 
-Each page fails its test on any request that leaves the machine and on any error of a script.
+Servers are threads of the tests' process, which has imported everything once; where a test is about the command, about
+signals or about who may come in, ``start_process`` starts ``topiary serve`` itself.  Each page fails its test on any
+request that leaves the machine and on any error of a script.
 """
 
+import logging
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import garden
 import pytest
+from raw_sessions import running
 
 from topiary.store.database import Database, open_database
 
@@ -80,13 +84,78 @@ def store_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'store.db'}"
 
 
+@pytest.fixture(scope="session")
+def planted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose ``store.db`` has one corpus and one finished run, number 1, to be copied."""
+    folder = tmp_path_factory.mktemp("planted")
+    with closing(open_database(f"sqlite:///{folder / 'store.db'}")) as db:
+        garden.plant(db)
+    return folder
+
+
 @pytest.fixture
-def planted(store_url: str) -> str:
+def planted(planted_folder: Path, store_url: str, tmp_path: Path) -> str:
     """Address of a store with one corpus and one finished run, number 1."""
-    db = open_database(store_url)
-    garden.plant(db)
-    db.close()
+    for file in planted_folder.glob("store.db*"):
+        shutil.copy(file, tmp_path)
     return store_url
+
+
+class _Listener(logging.Handler):
+    """Keep what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+LISTENER = _Listener()  # to all servers of this process, while a test here runs
+
+
+@pytest.fixture(autouse=True)
+def listening() -> Iterator[None]:
+    """Listen to what is logged during a test."""
+    LISTENER.lines.clear()
+    logging.getLogger().addHandler(LISTENER)
+    yield
+    logging.getLogger().removeHandler(LISTENER)
+
+
+def find_complaints(lines: list[str]) -> list[str]:
+    """What a server logged that it could not do; a socket closed by a leaving browser is none."""
+    return [line for line in lines if "could not" in line or "failed" in line or "locked" in line]
+
+
+class InnerServer:
+    """A server in a thread of this process, as ``topiary serve`` makes it."""
+
+    def __init__(self, store: str) -> None:
+        from topiary.app.server import serve
+        from topiary.app.server.access import Authentication, Passwords
+        from topiary.app.server.hosts import Hosts
+
+        open_database(store).close()  # makes it
+        reach = serve.ServerReach(Hosts("127.0.0.1"))
+        with ExitStack() as stack:
+            site = stack.enter_context(serve.open_site(store, Authentication(Passwords())))
+            bound = stack.enter_context(running(lambda: serve._bind_server(site, "127.0.0.1", 0, reach)))
+            site.feed.start()
+            assert site.feed.ready.wait(timeout=60)
+            self._stack = stack.pop_all()
+        self.url = f"{bound.home}/"
+        self.port = bound.server.port
+
+    @property
+    def complaints(self) -> list[str]:
+        """What servers logged during this test that they could not do."""
+        return find_complaints(LISTENER.lines)
+
+    def stop(self) -> None:
+        """End it."""
+        self._stack.close()
 
 
 class Server:
@@ -120,8 +189,8 @@ class Server:
 
     @property
     def complaints(self) -> list[str]:
-        """What the server logged that it could not do; a socket closed by a leaving browser is none."""
-        return [line for line in self.log if "could not" in line or "failed" in line or "locked" in line]
+        """What the server logged that it could not do."""
+        return find_complaints(self.log)
 
     def stop(self) -> int:
         """Ask it to end as Ctrl-C or the system does; returns its exit status."""
@@ -151,8 +220,21 @@ class Server:
 
 
 @pytest.fixture
-def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+def start_server() -> Iterator[Callable[[str], InnerServer]]:
     """Start a server on a store; every one is stopped at the end of the test."""
+    with ExitStack() as stack:
+
+        def start(store: str) -> InnerServer:
+            server = InnerServer(store)
+            stack.callback(server.stop)
+            return server
+
+        yield start
+
+
+@pytest.fixture
+def start_process(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Start ``topiary serve`` on a store; every one is stopped at the end of the test."""
     with ExitStack() as stack:
 
         def start(store: str, port: int = 0, *options: str) -> Server:
@@ -164,23 +246,23 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 
 @pytest.fixture
-def server(start_server: Callable[..., Server], planted: str) -> Server:
+def server(start_server: Callable[[str], InnerServer], planted: str) -> InnerServer:
     """A server on the planted store."""
     return start_server(planted)
 
 
 @pytest.fixture(scope="session")
-def share_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+def share_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., InnerServer]]:
     """Start a server on a store that a function fills; it is stopped at the end of the session."""
     with ExitStack() as stack:
 
-        def share(fill: Callable[[Database], object]) -> Server:
+        def share(fill: Callable[[Database], object]) -> InnerServer:
             folder = tmp_path_factory.mktemp("shared")
             url = f"sqlite:///{folder / 'store.db'}"
             db = open_database(url)
             fill(db)
             db.close()
-            server = Server(url, folder)
+            server = InnerServer(url)
             stack.callback(server.stop)
             return server
 
@@ -188,7 +270,7 @@ def share_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 
 
 @pytest.fixture(scope="session")
-def shared_server(share_server: Callable[..., Server]) -> Server:
+def shared_server(share_server: Callable[..., InnerServer]) -> InnerServer:
     """A server on the planted store, for tests that change nothing in it."""
     return share_server(garden.plant)
 
@@ -234,19 +316,40 @@ def guard() -> Iterator[Guard]:
     found.check()
 
 
+@pytest.fixture(scope="session")
+def usual_context(chromium: Any) -> Any:
+    """The context of the first page of every test, which has read the scripts of a server once for all."""
+    return chromium.new_context()
+
+
 @pytest.fixture
-def new_page(chromium: Any, guard: Guard) -> Iterator[Callable[..., Any]]:
-    """Open guarded pages: ``new_page(side="dark", width=420)``."""
+def new_page(chromium: Any, usual_context: Any, guard: Guard) -> Iterator[Callable[..., Any]]:
+    """Open guarded pages, each as in a browser of its own: ``new_page(side="dark", width=420)``."""
     with ExitStack() as stack:
+        stack.callback(forget, usual_context)
+        unused = [usual_context]
 
         def make(side: str = "light", width: int = 1440, height: int = 960) -> Any:
-            context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=side)
-            stack.callback(context.close)
-            page = guard.watch(context.new_page())
+            if not unused:
+                unused.append(chromium.new_context())
+                stack.callback(unused[0].close)
+            page = guard.watch(unused.pop().new_page())
+            page.set_viewport_size({"width": width, "height": height})
+            page.emulate_media(color_scheme=side)
             page.set_default_timeout(PATIENCE)
             return page
 
         yield make
+
+
+def forget(context: Any) -> None:
+    """Close the pages of a context, and forget what they have kept; what was read from servers stays."""
+    for page in context.pages:
+        with suppress(Exception):  # a page that shows an error of the browser keeps nothing
+            page.evaluate("() => { localStorage.clear(); sessionStorage.clear() }")
+        page.close()
+    context.clear_cookies()
+    context.clear_permissions()
 
 
 @pytest.fixture

@@ -2,12 +2,14 @@
 
 import http.client
 import re
+import shutil
 import time
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.conftest import Server
 from topiary.store import runs
 from topiary.store.database import open_database
 
@@ -21,16 +23,31 @@ WEBSOCKET = {
 }
 
 
-@pytest.fixture
-def guarded(start_server, planted, tmp_path):
-    """A server with two passwords on the planted store."""
+def write_passwords(folder):
+    """The options that ask for two passwords."""
     options = []
     for flag, word in (("--password-file", ANALYSTS), ("--viewer-password-file", VIEWERS)):
-        file = tmp_path / flag.strip("-")
+        file = folder / flag.strip("-")
         file.write_text(f"{word}\n", encoding="utf-8")
         file.chmod(0o600)
         options += [flag, str(file)]
-    return start_server(planted, 0, *options)
+    return options
+
+
+@pytest.fixture
+def guarded(start_process, planted, tmp_path):
+    """A server with two passwords on the planted store."""
+    return start_process(planted, 0, *write_passwords(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def shared_guarded(planted_folder, tmp_path_factory):
+    """Such a server for tests that change nothing in its store and are refused by it."""
+    folder = tmp_path_factory.mktemp("guarded")
+    shutil.copytree(planted_folder, folder, dirs_exist_ok=True)
+    server = Server(f"sqlite:///{folder / 'store.db'}", folder, 0, *write_passwords(folder))
+    yield server
+    server.stop()
 
 
 def ask(server, method, path, body=None, **headers):
@@ -66,8 +83,8 @@ def log_in(server, password):
         ("DELETE", "/"),
     ],
 )
-def test_nothing_is_served_without_a_password(guarded, method, path):
-    status, headers, text = ask(guarded, method, path)
+def test_nothing_is_served_without_a_password(shared_guarded, method, path):
+    status, headers, text = ask(shared_guarded, method, path)
     if path == "/?page=runs":
         assert (status, headers["Location"]) == (302, "login?next=page%3Druns")
     else:
@@ -75,16 +92,16 @@ def test_nothing_is_served_without_a_password(guarded, method, path):
     assert "Runs" not in text
 
 
-def test_a_websocket_needs_the_cookie_of_a_login(guarded):
-    own = {"Origin": f"http://127.0.0.1:{guarded.port}", **WEBSOCKET}
-    assert ask(guarded, "GET", "/ws", **own)[0] == 401
-    cookie = log_in(guarded, VIEWERS)
+def test_a_websocket_needs_the_cookie_of_a_login(shared_guarded):
+    own = {"Origin": f"http://127.0.0.1:{shared_guarded.port}", **WEBSOCKET}
+    assert ask(shared_guarded, "GET", "/ws", **own)[0] == 401
+    cookie = log_in(shared_guarded, VIEWERS)
     forged = cookie.replace("dmlld2Vy", "YW5hbHlzdA==")
-    assert ask(guarded, "GET", "/ws", **own, Cookie=forged)[0] == 401
-    assert ask(guarded, "GET", "/ws", **own, Cookie=cookie)[0] == 403  # of no session
-    token = re.search(r'"token":"([^"]+)"', ask(guarded, "GET", "/?page=guide", Cookie=cookie)[2])[1]
+    assert ask(shared_guarded, "GET", "/ws", **own, Cookie=forged)[0] == 401
+    assert ask(shared_guarded, "GET", "/ws", **own, Cookie=cookie)[0] == 403  # of no session
+    token = re.search(r'"token":"([^"]+)"', ask(shared_guarded, "GET", "/?page=guide", Cookie=cookie)[2])[1]
     own |= {"Sec-WebSocket-Protocol": f"bokeh, {token}"}
-    assert ask(guarded, "GET", "/ws", **own, Cookie=cookie)[0] == 101
+    assert ask(shared_guarded, "GET", "/ws", **own, Cookie=cookie)[0] == 101
 
 
 def test_wrong_passwords_are_refused_and_soon_have_to_wait(guarded):
@@ -97,16 +114,16 @@ def test_wrong_passwords_are_refused_and_soon_have_to_wait(guarded):
     assert "Too many wrong passwords" in text
 
 
-def test_a_form_of_another_site_logs_nobody_in(guarded):
+def test_a_form_of_another_site_logs_nobody_in(shared_guarded):
     body = urlencode({"password": ANALYSTS})
-    assert ask(guarded, "POST", "/login", body, Origin="http://evil.example")[0] == 403
-    assert ask(guarded, "POST", "/login", "x" * 20_000)[0] in (400, 413)
+    assert ask(shared_guarded, "POST", "/login", body, Origin="http://evil.example")[0] == 403
+    assert ask(shared_guarded, "POST", "/login", "x" * 20_000)[0] in (400, 413)
 
 
-def test_viewers_send_no_files(guarded):
-    viewer, analyst = log_in(guarded, VIEWERS), log_in(guarded, ANALYSTS)
-    assert ask(guarded, "PUT", "/upload/token?name=a.txt", b"x", Cookie=viewer)[0] == 403
-    assert ask(guarded, "PUT", "/upload/token?name=a.txt", b"x", Cookie=analyst)[0] == 404  # no such form
+def test_viewers_send_no_files(shared_guarded):
+    viewer, analyst = log_in(shared_guarded, VIEWERS), log_in(shared_guarded, ANALYSTS)
+    assert ask(shared_guarded, "PUT", "/upload/token?name=a.txt", b"x", Cookie=viewer)[0] == 403
+    assert ask(shared_guarded, "PUT", "/upload/token?name=a.txt", b"x", Cookie=analyst)[0] == 404  # no such form
 
 
 def come_in(page, server, password):
@@ -116,15 +133,15 @@ def come_in(page, server, password):
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()
 
 
-def test_a_viewer_looks_and_changes_nothing(guarded, planted, page):
-    come_in(page, guarded, VIEWERS)
+def test_a_viewer_looks_and_changes_nothing(shared_guarded, page):
+    come_in(page, shared_guarded, VIEWERS)
     for name in ("New run", "Add documents"):
         expect(page.get_by_role("button", name=name)).to_be_disabled()
     expect(page.get_by_role("button", name="delete run 1")).to_be_disabled()
     expect(page.get_by_role("button", name="delete run 1")).to_have_attribute("title", re.compile("You only look here"))
-    page.goto(f"{guarded.url}?page=runs&tab=new")
+    page.goto(f"{shared_guarded.url}?page=runs&tab=new")
     expect(page.get_by_role("button", name=re.compile("Start|Train"))).to_be_disabled()
-    page.goto(f"{guarded.url}?page=explore&run=1")
+    page.goto(f"{shared_guarded.url}?page=explore&run=1")
     page.get_by_role("button", name="Log out (viewer)").click()
     expect(page.get_by_label("Password")).to_be_visible()
 
@@ -155,10 +172,10 @@ def test_logging_out_in_one_tab_ends_the_others_and_no_other_browser(guarded, pl
     expect(elsewhere.get_by_role("heading", name="New run")).to_be_visible()
 
 
-def test_a_tab_follows_when_its_browser_logs_in_as_somebody_else(guarded, page, guard):
-    come_in(page, guarded, VIEWERS)
+def test_a_tab_follows_when_its_browser_logs_in_as_somebody_else(shared_guarded, page, guard):
+    come_in(page, shared_guarded, VIEWERS)
     other = guard.watch(page.context.new_page())
-    other.goto(f"{guarded.url}login?next=page%3Druns")
+    other.goto(f"{shared_guarded.url}login?next=page%3Druns")
     other.get_by_label("Password").fill(ANALYSTS)
     other.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("button", name="Log out (analyst)")).to_be_visible()
@@ -201,22 +218,22 @@ def test_an_analyst_deletes_and_the_audit_log_says_who_and_when(guarded, planted
     assert came[2] == deleted[2]
 
 
-def test_a_link_of_another_site_logs_nobody_out_and_its_form_does_not_either(guarded):
-    cookie = log_in(guarded, ANALYSTS)
-    status, _, text = ask(guarded, "GET", "/logout", Cookie=cookie)
+def test_a_link_of_another_site_logs_nobody_out_and_its_form_does_not_either(shared_guarded):
+    cookie = log_in(shared_guarded, ANALYSTS)
+    status, _, text = ask(shared_guarded, "GET", "/logout", Cookie=cookie)
     assert status == 200
     assert 'method="post"' in text
-    assert ask(guarded, "POST", "/logout", "", Cookie=cookie, Origin="http://evil.example")[0] == 403
-    assert ask(guarded, "GET", "/?page=runs", Cookie=cookie)[0] == 200
-    own = {"Cookie": cookie, "Origin": guarded.url.rstrip("/")}
-    status, headers, _ = ask(guarded, "POST", "/logout", "", **own)
+    assert ask(shared_guarded, "POST", "/logout", "", Cookie=cookie, Origin="http://evil.example")[0] == 403
+    assert ask(shared_guarded, "GET", "/?page=runs", Cookie=cookie)[0] == 200
+    own = {"Cookie": cookie, "Origin": shared_guarded.url.rstrip("/")}
+    status, headers, _ = ask(shared_guarded, "POST", "/logout", "", **own)
     assert (status, headers["Location"]) == (303, "login")
-    assert ask(guarded, "GET", "/?page=runs", Cookie=cookie)[0] == 302
+    assert ask(shared_guarded, "GET", "/?page=runs", Cookie=cookie)[0] == 302
 
 
-def test_a_page_of_another_site_frames_nothing_of_ours(server, chromium, tmp_path):
+def test_a_page_of_another_site_frames_nothing_of_ours(shared_server, chromium, tmp_path):
     outside = tmp_path / "outside.html"
-    outside.write_text(f'<iframe src="{server.url}?page=runs"></iframe>', encoding="utf-8")
+    outside.write_text(f'<iframe src="{shared_server.url}?page=runs"></iframe>', encoding="utf-8")
     page, said = chromium.new_page(), []
     page.on("console", lambda message: said.append(message.text))
     page.goto(outside.as_uri())

@@ -134,14 +134,14 @@ def test_zoom_stays_while_points_arrive(start_server, planted, writer, page):
     assert page.evaluate(read) == [20, 60]
 
 
-def test_a_page_comes_back_to_its_view_when_the_server_was_restarted(start_server, planted, page, guard):
-    first = start_server(planted)
+def test_a_page_comes_back_to_its_view_when_the_server_was_restarted(start_process, planted, page, guard):
+    first = start_process(planted)
     page.goto(f"{first.url}?page=guide&tab=watch")
     page.get_by_role("heading", name="The strip of numbers").wait_for()
     port = first.port
     assert first.stop() == 0
     page.get_by_text("The server is not answering").wait_for()
-    start_server(planted, port)
+    start_process(planted, port)
     page.get_by_text("The server is not answering").wait_for(state="detached", timeout=30_000)
     page.get_by_role("heading", name="The strip of numbers").wait_for()
     assert "page=guide" in page.url
@@ -161,7 +161,7 @@ def test_five_open_tabs_never_lock_the_writer(start_server, planted, writer, new
     assert server.complaints == []
 
 
-def test_a_server_on_a_taken_port_says_so_in_one_sentence(start_server, planted):
-    first = start_server(planted)
+def test_a_server_on_a_taken_port_says_so_in_one_sentence(start_process, planted):
+    first = start_process(planted)
     with pytest.raises(AssertionError, match=f"port {first.port} of 127.0.0.1 is taken"):
-        start_server(planted, first.port)
+        start_process(planted, first.port)

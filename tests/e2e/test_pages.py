@@ -185,7 +185,8 @@ def test_the_chooser_follows_back_and_leads_to_the_list_where_not_all_runs_are_i
     page.wait_for_function(_CHOSEN, arg=[chooser.element_handle(), "40"])
 
 
-def test_going_to_another_page_leaves_no_complaint_in_the_terminal(server, page):
+def test_going_to_another_page_leaves_no_complaint_in_the_terminal(start_process, planted, page):
+    server = start_process(planted)
     page.goto(f"{server.url}?page=runs&run=1")
     page.get_by_role("link", name="Explore").click()
     page.get_by_role("treeitem").first.wait_for()

@@ -206,16 +206,25 @@ def walk(page, home):
     return next(each for each in cookies if each["name"].startswith("topiary_login"))
 
 
-@pytest.mark.parametrize("proxy", [nginx, caddy])
-@pytest.mark.parametrize("way", ["a name of its own", "a path that is passed on", "a path that is taken away"])
-def test_the_configurations_of_the_guide_work(start_server, planted, tmp_path, password, browser, proxy, way):
+@pytest.mark.parametrize(
+    ("proxy", "way"),
+    [
+        (nginx, "a name of its own"),
+        (caddy, "a path that is taken away"),
+        pytest.param(nginx, "a path that is passed on", marks=pytest.mark.nightly),
+        pytest.param(nginx, "a path that is taken away", marks=pytest.mark.nightly),
+        pytest.param(caddy, "a name of its own", marks=pytest.mark.nightly),
+        pytest.param(caddy, "a path that is passed on", marks=pytest.mark.nightly),
+    ],
+)
+def test_the_configurations_of_the_guide_work(start_process, planted, tmp_path, password, browser, proxy, way):
     home, options, changes = f"https://{NAME}/", [], []
     if way != "a name of its own":
         home = f"https://{NAME}/topiary/"
     if way == "a path that is passed on":
         options = ["--prefix", "/topiary"]
         changes = [("location /", "location /topiary/")] if proxy is nginx else [("proxy 127", "proxy /topiary/* 127")]
-    server = start_server(planted, 0, *password, "--allow-host", NAME, "--behind-proxy", "127.0.0.1", *options)
+    server = start_process(planted, 0, *password, "--allow-host", NAME, "--behind-proxy", "127.0.0.1", *options)
     backend = server.url.split("/")[2].rpartition(":")[2]
     if way == "a path that is taken away":
         away = f"handle_path /topiary/* {{\n reverse_proxy 127.0.0.1:{backend}\n}}"
@@ -245,16 +254,17 @@ def by_address(guesser, other):
     assert "; Secure" in headers["Set-Cookie"]
 
 
-def test_a_proxy_that_replaces_the_host_needs_the_name_only(start_server, planted, tmp_path, password, browser):
-    server = start_server(planted, 0, *password, "--allow-host", NAME)
+@pytest.mark.nightly
+def test_a_proxy_that_replaces_the_host_needs_the_name_only(start_process, planted, tmp_path, password, browser):
+    server = start_process(planted, 0, *password, "--allow-host", NAME)
     says = [(f"        proxy_set_header X-Forwarded-{name};\n", "") for name in ("For $remote_addr", "Proto $scheme")]
     with nginx(tmp_path, server.port, *says, ("        proxy_set_header X-Forwarded-Host $http_host;\n", "")) as port:
         assert walk(browser(port), f"https://{NAME}/")["secure"]  # as the browser's own Origin says
         assert Client(port).ask("POST", "/login", "password=x", Origin="https://evil.example")[0] == 403
 
 
-def test_what_others_than_the_proxy_say_of_the_browser_is_not_believed(start_server, planted, password):
-    server = start_server(planted, 0, *password, "--behind-proxy", "192.0.2.1")
+def test_what_others_than_the_proxy_say_of_the_browser_is_not_believed(start_process, planted, password):
+    server = start_process(planted, 0, *password, "--behind-proxy", "192.0.2.1")
     line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     said = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example"}
     line.request("POST", "/login", urlencode({"password": ANALYSTS}), said)
@@ -265,17 +275,17 @@ def test_what_others_than_the_proxy_say_of_the_browser_is_not_believed(start_ser
 
 
 @pytest.mark.skipif(not CASE.is_file(), reason="needs the shared cases")
-def test_a_path_that_a_proxy_takes_away_is_in_every_address(start_server, planted, tmp_path, password, page):
+def test_a_path_that_a_proxy_takes_away_is_in_every_address(start_process, planted, tmp_path, password, page):
     port = free_port()
-    server = start_server(planted, 0, *password, "--allow-host", f"127.0.0.1:{port}")
+    server = start_process(planted, 0, *password, "--allow-host", f"127.0.0.1:{port}")
     command = (sys.executable, str(CASE), str(server.port), str(port), "/topiary")
     with running(port, *command, folder=tmp_path):
         walk(page, f"http://127.0.0.1:{port}/topiary/")
         assert "OUTSIDE" not in (tmp_path / "proxy.log").read_text()
 
 
-def test_a_server_below_a_path_says_where_it_is(start_server, planted):
-    server = start_server(planted, 0, "--prefix", "topiary/papers/")
+def test_a_server_below_a_path_says_where_it_is(start_process, planted):
+    server = start_process(planted, 0, "--prefix", "topiary/papers/")
     assert server.url.endswith("/topiary/papers/")
     host = server.url.split("/")[2]
     answers = {}

@@ -85,6 +85,7 @@ def recipe() -> Iterator[Recipe]:
         yield made
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.database
 def test_a_run_over_tls_on_the_recipe_ends_in_the_bits_of_one_machine(recipe):
@@ -103,6 +104,7 @@ def test_a_run_over_tls_on_the_recipe_ends_in_the_bits_of_one_machine(recipe):
         assert written(db, together) == written(db, alone)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.database
 def test_nobody_comes_in_without_password_or_certificate(recipe):

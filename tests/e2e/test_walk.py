@@ -124,6 +124,7 @@ def read_titles(page):
     return page.locator(".tr-heat tbody th button").all_inner_texts()
 
 
+@pytest.mark.nightly
 def test_a_raw_table_becomes_a_report_by_page(start_server, store_url, page, new_page, guard, tmp_path):
     page.set_default_timeout(BUSY)
     server = start_server(store_url)

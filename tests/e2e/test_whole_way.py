@@ -20,7 +20,7 @@ TREE = """nodes => nodes.map(node =>
 CARDS = """cards => cards.map(card => [card.dataset.key, card.querySelector(".ex-rank").textContent,
     card.querySelector(".ex-words").textContent.trim().split(/\\s+/)])"""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(600)]
 
 
 class Grown(NamedTuple):
@@ -195,14 +195,14 @@ def test_moving_tau_changes_the_edges_as_the_definition_says(grown, url, page, t
             assert weight > float(threshold) / below
 
 
-def test_the_view_comes_back_when_the_server_was_killed_under_the_open_page(grown, start_server, page):
-    first = start_server(grown.topiary.store)
+def test_the_view_comes_back_when_the_server_was_killed_under_the_open_page(grown, start_process, page):
+    first = start_process(grown.topiary.store)
     explore(page, first.url, grown.killed)
     view = choose_a_view(page)
     address, port = page.url, first.port
     first.kill()
     page.get_by_text("The server is not answering").wait_for()
-    start_server(grown.topiary.store, port)
+    start_process(grown.topiary.store, port)
     page.get_by_text("The server is not answering").wait_for(state="detached")
     assert come_back(page, view) == view
     assert page.url == address

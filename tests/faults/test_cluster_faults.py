@@ -1,4 +1,4 @@
-"""A sample of every fault of a cluster: nothing is lost by it; the others of the table are put in from the shell."""
+"""A sample of two faults of a cluster, and at night of every fault: nothing is lost by it."""
 
 import sys
 
@@ -18,7 +18,12 @@ pytestmark = [
 SHORT = 150  # mini-batches
 SECONDS = 3.0  # instead of a minute
 OWN = (scenes.cluster_network_cut, scenes.cluster_server_restarted)  # which need a cluster or a store of their own
-ON_FILE = [scene for scene in CLUSTER_SCENES if scene.function not in OWN]
+ALWAYS = (scenes.cluster_killed, scenes.cluster_worker_stopped)
+ON_FILE = [
+    pytest.param(scene, id=scene.function.__name__, marks=[] if scene.function in ALWAYS else [pytest.mark.nightly])
+    for scene in CLUSTER_SCENES
+    if scene.function not in OWN
+]
 NETWORK, SERVER = (scene for scene in CLUSTER_SCENES if scene.function in OWN)
 
 
@@ -28,19 +33,21 @@ def bench(tmp_path_factory):
         yield ClusterBench(f"sqlite:///{tmp_path_factory.mktemp('cluster') / 'store.db'}", cluster, SHORT)
 
 
-@pytest.mark.parametrize("scene", ON_FILE, ids=lambda scene: scene.function.__name__)
+@pytest.mark.parametrize("scene", ON_FILE)
 def test_nothing_is_lost_by_what_happens_to_a_cluster(bench, scene):
     more = {"seconds": SECONDS} if "stopped" in scene.function.__name__ else {}
     injected, lost = scene.function(bench, scene.sample, **more)
     assert (injected >= 1, lost) == (True, 0)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not can_cut(), reason="a network of its own needs Linux, the program ip and root")
 def test_nothing_is_lost_when_the_network_is_cut(tmp_path):
     with bench_of(NETWORK, f"sqlite:///{tmp_path / 'store.db'}", minibatches=SHORT) as bench:
         assert scenes.cluster_network_cut(bench, NETWORK.sample, seconds=SECONDS) == (1, 0)
 
 
+@pytest.mark.nightly
 @pytest.mark.database
 def test_nothing_is_lost_when_the_server_restarts():
     found = programs()

@@ -1,4 +1,4 @@
-"""A sample of every fault: nothing is lost by it; and what is lost would be counted."""
+"""A sample of two faults, and at night of every fault: nothing is lost by it; and what is lost would be counted."""
 
 import sys
 
@@ -13,18 +13,21 @@ from topiary.app.jobs import claim
 from topiary.store import tables
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="the children are made by forking")]
+ALWAYS = (scenes.killed, scenes.disk_full)  # on SQLite; the others at night
 ON_FILE = [scene for scene in SCENES if scene.database == "sqlite"]
 ON_SERVER = [scene for scene in SCENES if scene.database == "postgresql"]
 
 
 def cases(some):
     """Return the parameters of a test of some scenes."""
-    return [
-        pytest.param(
-            scene, id=scene.function.__name__, marks=[pytest.mark.cores] if scene.function is scenes.killed else []
-        )
-        for scene in some
-    ]
+    return [pytest.param(scene, id=scene.function.__name__, marks=marks_of(scene)) for scene in some]
+
+
+def marks_of(scene):
+    """Which tests of a scene run: some always, and the one that asks for processors with several numbers of them."""
+    if scene.database != "sqlite" or scene.function not in ALWAYS:
+        return [pytest.mark.nightly]
+    return [pytest.mark.cores] if scene.function is scenes.killed else []
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,7 +7,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from sources import ROOMS, ROOT
+
+from tests.samples.sources import ROOMS, ROOT
 
 BUILD = "import sys, setuptools.build_meta as backend; backend.build_wheel(sys.argv[1])"
 

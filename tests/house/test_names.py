@@ -3,9 +3,9 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.samples.sources import nodes, sources
+
 SHARED = {
     "Comparison": "a result of the library, and the matched hierarchies it is made of",
     "Config": "the contract of models asks for the settings of each by this name",
@@ -48,11 +48,10 @@ PARTICIPLES = frozenset(
 
 
 def _list_definitions(kind: type) -> Iterator[tuple[str, str]]:
-    for package in ("app", "engine", "store"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, kind):
-                    yield node.name, path.relative_to(ROOT).as_posix()  # type: ignore[attr-defined]
+    for source in sources():
+        for node in nodes(source):
+            if isinstance(node, kind):
+                yield node.name, source.path  # type: ignore[attr-defined]
 
 
 def test_the_names_of_classes_are_unique():

@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from sources import ROOMS, ROOT, imports, sources
+from tests.samples.sources import ROOMS, ROOT, imports, sources
 
 TOP = {"pyproject.toml", "README.md", "app", "engine", "store", "tests", "assets"}
 BUILT = {"build", "dist", "htmlcov", "__pycache__"}  # left by installing or testing; git ignores them

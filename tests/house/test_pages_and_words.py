@@ -3,13 +3,14 @@
 import ast
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
-from sources import ROOT, sources
 
 from tests import readme_picture
+from tests.samples.sources import ROOT, nodes, sources
 from topiary.app.cli.main import build_parser
 from topiary.app.ingest import docstrings
 from topiary.app.jobs import run_rules
@@ -31,10 +32,15 @@ def addresses(text: str) -> list[str]:
     return ADDRESS.findall(NAMES.sub("", text))
 
 
+@cache
+def render(path: Path) -> str:
+    """A page of Markdown as HTML."""
+    return MarkdownIt("commonmark").enable("table").render(path.read_text(encoding="utf-8"))
+
+
 def links(path: Path) -> list[str]:
     """Where the links and pictures of a page of Markdown lead."""
-    html = MarkdownIt("commonmark").enable("table").render(path.read_text(encoding="utf-8"))
-    return re.findall(r'(?:href|src)="([^"]+)"', html)
+    return re.findall(r'(?:href|src)="([^"]+)"', render(path))
 
 
 def code_lines(path: Path) -> list[str]:
@@ -55,8 +61,8 @@ def test_no_style_script_or_picture_names_another_machine(kind):
 def test_no_module_names_another_machine_outside_its_docstrings():
     named = {}
     for source in sources("app"):
-        prose = {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(source.tree):
+        prose = {id(node.value) for node in nodes(source) if isinstance(node, ast.Expr)}
+        for node in nodes(source):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
                 found = [each for each in addresses(node.value) if "127.0.0.1" not in each] + CDN.findall(node.value)
                 if found:
@@ -72,8 +78,7 @@ def test_the_rule_about_addresses_notices_a_font_from_elsewhere():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_guide_page_loads_nothing_from_elsewhere(page):
-    html = MarkdownIt("commonmark").enable("table").render(page.read_text(encoding="utf-8"))
-    assert re.findall(r"<(?:img|script|iframe|link)[^>]*//", html) == []
+    assert re.findall(r"<(?:img|script|iframe|link)[^>]*//", render(page)) == []
 
 
 def test_every_guide_page_is_in_one_group_with_a_title_of_its_own():

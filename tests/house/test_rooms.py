@@ -9,7 +9,8 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from sources import ROOT, Source, calls, dotted, imports, sources
+
+from tests.samples.sources import ROOT, Source, calls, dotted, imports, nodes, sources
 
 OUTSIDE = {"engine": {"numpy", "numba", "llvmlite", "scipy"}, "store": {"regex", "sqlalchemy", "numpy"}}
 DECORATORS = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil", "generated_jit", "jit_module"}
@@ -92,7 +93,7 @@ def test_imports_are_absolute():
     relative = [
         f"{source.path}:{node.lineno}"
         for source in sources()
-        for node in ast.walk(source.tree)
+        for node in nodes(source)
         if isinstance(node, ast.ImportFrom) and node.level > 0 and not source.path.startswith(LIBRARY)
     ]
     assert relative == []
@@ -125,7 +126,7 @@ def test_compiled_functions_of_a_module_have_different_names_by_which_the_cache_
     for source in sources("engine"):
         names = [
             node.name
-            for node in ast.walk(source.tree)
+            for node in nodes(source)
             if isinstance(node, ast.FunctionDef)
             and any(dotted(each) in ("compiled", "inlined") for each in node.decorator_list)
         ]
@@ -137,7 +138,7 @@ def test_whatever_compiles_frees_the_gil_and_keeps_arithmetic_as_written():
         {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
         for source in sources("engine")
         if source.path not in GPU
-        for node in ast.walk(source.tree)
+        for node in nodes(source)
         if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in DECORATORS
     ]
     assert asked
@@ -145,7 +146,7 @@ def test_whatever_compiles_frees_the_gil_and_keeps_arithmetic_as_written():
     unsafe = [
         f"{source.path}:{node.value.lineno} {node.arg}"
         for source in sources("engine")
-        for node in ast.walk(source.tree)
+        for node in nodes(source)
         if isinstance(node, ast.keyword) and node.arg in ("fastmath", "parallel")
     ]
     assert unsafe == []
@@ -183,7 +184,7 @@ def numba_decorators(source: Source) -> list[str]:
     taken = [f"numba.{found.name}" for found in imports(source) if found.module == "numba" and found.name in DECORATORS]
     return taken + [
         dotted(node)
-        for node in ast.walk(source.tree)
+        for node in nodes(source)
         if isinstance(node, ast.Attribute) and dotted(node) in {f"numba.{name}" for name in DECORATORS}
     ]
 

@@ -5,7 +5,8 @@ import re
 import tokenize
 
 import pytest
-from sources import ROOT, Source, sources
+
+from tests.samples.sources import ROOT, Source, sources
 
 UNUSED = re.compile(
     r"\b(?:somebody|whoever|anew|beside|nobody told|as it stands|say it of|what came in, said|of the house|each his)\b",

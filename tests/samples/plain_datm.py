@@ -12,7 +12,7 @@ from scipy import special
 
 from topiary.engine.autoencoder import hybrid, hybrid_step
 from topiary.engine.contract import Batch, Facts
-from topiary.engine.kernels import datm
+from topiary.engine.models.datm import kernel as datm
 
 V, N = 12, 9
 SEED = 20_260_301

@@ -1,8 +1,10 @@
 """Small corpora, small runs, and what a run has written, for tests of processes."""
 
 import itertools
+import shutil
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -11,7 +13,7 @@ import numpy as np
 from topiary.app.jobs import claim, launcher, new_run, trainer
 from topiary.store import checkpoints, corpora, corpus_rows, corpus_writer, points, runs, snapshots
 from topiary.store.blocks import TEST, TRAIN, VALIDATION, DocumentBlock, StoredCounts
-from topiary.store.database import Database
+from topiary.store.database import Database, open_database
 from topiary.store.run_rows import RunRow
 
 WORDS = tuple(f"word{v}" for v in range(40))
@@ -65,6 +67,13 @@ def small_corpus(
     with corpus_writer.write_corpus(db, name, WORDS, label_names=("a", "b", "c", "d") if labelled else ()) as writer:
         writer.add(block)
     return writer.row
+
+
+def open_copy(folder: Path, into: Path) -> Database:
+    """A copy of the store of a folder, opened in another folder."""
+    for part in folder.glob("store.db*"):
+        shutil.copy(part, into)
+    return open_database(str(into / "store.db"))
 
 
 def more_documents(db: Database, number: int, first: int) -> DocumentBlock:

@@ -21,6 +21,12 @@ class Source(NamedTuple):
         return self.text.splitlines()[number - 1]
 
 
+@cache
+def nodes(source: Source) -> tuple[ast.AST, ...]:
+    """Every node of a source."""
+    return tuple(ast.walk(source.tree))
+
+
 class Import(NamedTuple):
     """A module imported anywhere in a source, with what is taken from it ("" = the module itself)."""
 
@@ -42,15 +48,16 @@ def read(path: Path) -> Source:
     return Source(path.relative_to(ROOT).as_posix(), text, ast.parse(text))
 
 
-def imports(source: Source) -> list[Import]:
+@cache
+def imports(source: Source) -> tuple[Import, ...]:
     """What a source imports, at its head or inside a function."""
     found: list[Import] = []
-    for node in ast.walk(source.tree):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             found += [Import(_name_room(alias.name), "", node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             found += [Import(_name_room(_absolute(source, node)), alias.name, node.lineno) for alias in node.names]
-    return found
+    return tuple(found)
 
 
 def _name_room(module: str) -> str:
@@ -65,9 +72,10 @@ def _absolute(source: Source, node: ast.ImportFrom) -> str:
     return ".".join([*around, *([node.module] if node.module else [])])
 
 
-def calls(source: Source) -> list[tuple[str, int]]:
+@cache
+def calls(source: Source) -> tuple[tuple[str, int], ...]:
     """The dotted name of everything a source calls, with its line: ``("np.random.seed", 12)``."""
-    return [(dotted(node.func), node.lineno) for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
+    return tuple((dotted(node.func), node.lineno) for node in nodes(source) if isinstance(node, ast.Call))
 
 
 def dotted(node: ast.expr) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topiary.engine.contract import Batch, Facts
-from topiary.engine.kernels import dlda
+from topiary.engine.models.dlda import kernel as dlda
 from topiary.engine.topic_moves import concentrations
 
 V, N = 4, 3

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.engine.belief import steps
 from topiary.engine.contract import Batch, Facts
-from topiary.engine.kernels import dpfa
+from topiary.engine.models.dpfa import kernel as dpfa
+from topiary.engine.models.dpfa import steps
 
 V, N = 4, 3
 WIDTHS = (3, 2, 2)

@@ -12,9 +12,12 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.readers import markup, xml_parsing
-from topiary.app.ingest.readers.xml_parsing import DamagedXmlError, find_xml_encoding, parse_xml, strip_namespace
+from topiary.app.ingest.readers import subtitles_notebooks
+from topiary.app.ingest.readers.html import PAGE_KINDS, read_page
+from topiary.app.ingest.readers.latex import read_latex
+from topiary.app.ingest.readers.xml import DamagedXmlError, parse_xml, read_documents, strip_namespace
 from topiary.app.ingest.source import Contents, Unreadable
+from topiary.app.ingest.tables.sniff import find_xml_encoding
 
 _LARGEST_MEMBER = 1 << 26  # bytes of an unpacked member; a larger one is made to fill the memory
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
@@ -226,7 +229,7 @@ def _read_book(archive: zipfile.ZipFile, bytes_left: int) -> Contents:
     for name in dict.fromkeys(pages):
         page = packing.read_member(archive, members[name], bytes_left)
         bytes_left -= len(page)
-        pieces.append(markup.read_page(page.decode(find_xml_encoding(page), "replace").removeprefix("\ufeff"))[1])
+        pieces.append(read_page(page.decode(find_xml_encoding(page), "replace").removeprefix("\ufeff"))[1])
     text = "\n\n".join(filter(None, pieces))
     if not text:
         encrypted = "META-INF/encryption.xml" in members
@@ -319,7 +322,7 @@ def read_contents(name: PurePath, raw: bytes, encoding: str) -> Contents:
 def _read_xml_file(raw: bytes) -> Contents:
     """Return the documents of an XML file joined to one, with the title and columns of the first."""
     try:
-        documents = list(xml_parsing.read_documents([raw]))
+        documents = list(read_documents([raw]))
     except DamagedXmlError as error:
         raise Unreadable(str(error)) from None
     text = "\n\n".join(document.text for document in documents)
@@ -332,7 +335,7 @@ def _read_xml_file(raw: bytes) -> Contents:
 BINARY: dict[str, Callable[[bytes], Contents]] = {
     **{kind: lambda raw, read=read: Contents(*read(raw)) for kind, read in _OFFICE_READERS.items()},  # type: ignore[misc]
     ".epub": read_epub,
-    ".ipynb": markup.read_notebook,
+    ".ipynb": subtitles_notebooks.read_notebook,
     **dict.fromkeys((".xml", ".tei", ".nxml"), _read_xml_file),
 }
 
@@ -342,19 +345,22 @@ PICTURED = (*_OFFICE_READERS, ".epub")  # kinds that hold pictures and text, and
 
 def _read_plain(text: str, _name: PurePath) -> Contents:
     """Return a text without its front matter, whose fields become the title and columns."""
-    fields, text = markup.split_front_matter(text)
+    fields, text = subtitles_notebooks.split_front_matter(text)
     return Contents(fields.pop("title", ""), text, fields)
 
 
 def _read_html(text: str, name: PurePath) -> Contents:
     front = _read_plain(text, name)
-    title, body = markup.read_page(front.text)
+    title, body = read_page(front.text)
     return Contents(front.title or title, body, front.columns)
 
 
 _TEXTS: dict[str, Callable[[str, PurePath], Contents]] = {
-    **dict.fromkeys(markup.PAGE_KINDS, _read_html),
-    **dict.fromkeys(markup.SUBTITLE_KINDS, lambda text, name: Contents(name.stem, markup.read_subtitles(text))),
-    ".tex": lambda text, _name: markup.read_latex(text),
+    **dict.fromkeys(PAGE_KINDS, _read_html),
+    **dict.fromkeys(
+        subtitles_notebooks.SUBTITLE_KINDS,
+        lambda text, name: Contents(name.stem, subtitles_notebooks.read_subtitles(text)),
+    ),
+    ".tex": lambda text, _name: read_latex(text),
 }
 KINDS = (".txt", ".text", ".md", ".markdown", ".rst", ".log", *_TEXTS, *BINARY)

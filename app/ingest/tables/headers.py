@@ -6,8 +6,9 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, NamedTuple
 
+from topiary.app.ingest.errors import plural
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.tables import column_names
+from topiary.app.ingest.tables import names as column_names
 from topiary.app.ingest.tables.roles import split_columns
 from topiary.app.ingest.tables.values import is_date_column, is_missing, is_number, parse_date
 
@@ -334,7 +335,7 @@ class Names(NamedTuple):
         if not self.header:
             return "none"
         if self.above:
-            return f"below {_count_things(self.above, 'line')} of titles or notes"
+            return f"below {plural(self.above, 'line')} of titles or notes"
         return "the first line" if self.rows == 1 else f"the first {self.rows} lines"
 
     @property
@@ -344,7 +345,7 @@ class Names(NamedTuple):
             return "" if self.sure else "no line of column names is found (change it with --header)"
         sentences = []
         if self.above:
-            lines, verb = ("1 line", "is") if self.above == 1 else (f"{self.above} lines", "are")
+            lines, verb = plural(self.above, "line"), "is" if self.above == 1 else "are"
             above = f"{lines} above the column names, {self.line_said}"
             sentences.append(f"{above}, {verb} left out (change it with --skip-lines)")
         elif not self.sure:
@@ -387,7 +388,7 @@ def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_n
     read_lines = [[_ORANGE_PREFIX.sub("", cell, count=1) for cell in lines[0]]] if has_prefixes else lines
     names, notes = number_names(name_columns(read_lines[: 2 if not _is_about_columns(heading.kind) else 1]))
     if heading.kind:
-        lines_below = _count_things(heading.rows - 1, "line")
+        lines_below = plural(heading.rows - 1, "line")
         notes = (f"{lines_below} below the column names, {heading.kind}, {_NOT_DOCUMENTS}", *notes)
     if heading.above:
         lines_above = " / ".join(" ".join(" ".join(row).split()) for row in sample[: heading.above])
@@ -454,7 +455,3 @@ def _has_requested(cells: Sequence[str], options: ImportOptions) -> bool:
     single = (options.title_column, options.label_column, options.split_column)
     columns = {*split_columns(options.text_column, names), *(name for name in single if name is not None)}
     return any(name in columns for name in names if name)
-
-
-def _count_things(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topiary.app.ingest import files, packing
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest import packing
+from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.source import Array, Reader, TextDocument, TextSource
 from topiary.app.ingest.tables.values import Columns
@@ -58,7 +58,7 @@ def find_vocabulary(path: Path, options: ImportOptions, own_names: Sequence[str]
     """
     if options.vocabulary is not None:
         return Path(options.vocabulary), read_words(Path(options.vocabulary), options.encoding)
-    base = files.strip_endings(path)
+    base = packing.strip_endings(path)
     own = (f"{base}.vocab", f"{base}.tokens", f"{base}.vocab.txt", f"{base}.dict.txt", f"{base}_wordids.txt")
     names = (*own_names, *own, *_list_dictionaries(base), *_VOCABULARIES)
     file = find_beside(path.parent, names)
@@ -86,9 +86,9 @@ def _refuse_pickle(folder: Path, base: str) -> None:
 
 def read_words(path: Path, encoding: str) -> tuple[str, ...]:
     """Return the words of a vocabulary, one on each line."""
-    if files.read_start(path, 2)[:1] == b"\x80":  # the first byte of every pickle since Python 3
+    if packing.read_start(path, 2)[:1] == b"\x80":  # the first byte of every pickle since Python 3
         raise IngestError(path, _PICKLE)
-    words = [line.strip() for _, line in files.read_lines(path, encoding)]
+    words = [line.strip() for _, line in packing.read_lines(path, encoding)]
     while words and not words[-1]:
         words.pop()
     if not words:
@@ -128,7 +128,7 @@ def read_class_names(path: Path, encoding: str = "utf-8") -> dict[str, str]:
     file = find_beside(path if path.is_dir() else path.parent, _CLASSES)
     if file is None:
         return {}
-    lines = [line.strip() for _, line in files.read_lines(file, encoding) if line.strip()]
+    lines = [line.strip() for _, line in packing.read_lines(file, encoding) if line.strip()]
     for pattern, number, name in ((_NUMBER_THEN_NAME, 1, 2), (_NAME_THEN_NUMBER, 2, 1)):
         matches = [pattern.fullmatch(line) for line in lines]
         if all(matches):
@@ -141,7 +141,7 @@ def read_column(path: Path, names: Iterable[str], documents: int, encoding: str 
     file = find_beside(path.parent, names)
     if file is None:
         return None
-    values = [line.strip() for _, line in files.read_lines(file, encoding)]
+    values = [line.strip() for _, line in packing.read_lines(file, encoding)]
     while len(values) > documents and not values[-1]:
         values.pop()
     if len(values) != documents:
@@ -150,7 +150,7 @@ def read_column(path: Path, names: Iterable[str], documents: int, encoding: str 
 
 
 def read_labels(
-    parts: list[files.Part], sizes: list[int], names: dict[str, str], encoding: str
+    parts: list[packing.Part], sizes: list[int], names: dict[str, str], encoding: str
 ) -> tuple[Array, tuple[str, ...]]:
     """Return the class of each document and the class names, from files ``NAME.label`` next to the data.
 
@@ -163,7 +163,7 @@ def read_labels(
     """
     raw: list[str | None] = []
     for part, size in zip(parts, sizes, strict=True):
-        base = files.strip_endings(part.path)
+        base = packing.strip_endings(part.path)
         label_files = (f"{base}.label", f"{base}.labels", f"{base}.labels.txt")
         lines = read_column(part.path, label_files, size, encoding) or [""] * size
         raw += [value or None for value in lines]  # an empty line is no label
@@ -306,8 +306,8 @@ class Join:
         bare = [file for file in files if file not in self.facts]
         if bare:
             lacking = "no file of metadata" if self.separate else f"no row in {self.table}"
-            yield f"{_count_files(len(bare), 'text has', 'texts have')} {lacking}: {_name_some(bare)}"
-        for cells, singular, plural, advice in (
+            yield f"{plural(len(bare), 'text has', 'texts have')} {lacking}: {_name_some(bare)}"
+        for cells, one, several, advice in (
             (self.strange, "names no text", "name no text", ""),
             (self.doubtful, "could mean several texts and is left out", "could mean several texts and are left out",
              "; write the folder before the name of the file"),
@@ -317,8 +317,8 @@ class Join:
              "name other folders than those of their texts", "; they are joined by the names of the files alone"),
         ):  # fmt: skip
             if cells:
-                verb = singular if len(cells) == 1 else plural
-                yield f"{_count_files(len(cells), 'row', 'rows')} of {self.table} {verb}: {_name_some(cells)}{advice}"
+                verb = one if len(cells) == 1 else several
+                yield f"{plural(len(cells), 'row')} of {self.table} {verb}: {_name_some(cells)}{advice}"
 
     def describe(self, files: Sequence[str], without: Sequence[str] = ()) -> str:
         """Describe in a sentence how many texts have a row, and the columns of all roles except ``without``."""
@@ -508,10 +508,6 @@ def _read_number(name: str) -> str:
     """Return a number as spreadsheets write it, ``001`` and ``1.0`` as ``1``, and any other name unchanged."""
     whole = _WHOLE_NUMBER.sub(r"\1", name)
     return str(int(whole)) if whole.isdecimal() and len(whole) < 19 else name
-
-
-def _count_files(n: int, singular: str, plural: str) -> str:
-    return f"{n:,} {singular if n == 1 else plural}"
 
 
 def _name_some(names: Sequence[str]) -> str:

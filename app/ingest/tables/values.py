@@ -1,17 +1,20 @@
-"""Values in tables: missing values, numbers, links, lists and dates; and samples of columns."""
+"""Values in tables: missing values, numbers, links, lists and dates; samples, profiles and kinds of columns."""
 
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, timezone
-from functools import lru_cache
+from datetime import UTC, date, datetime, timedelta, timezone
+from functools import cache, cached_property, lru_cache
+from math import isfinite, nan
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 from dateutil import parser as dateutil
 
-from topiary.app.ingest.tables.column_names import names_a_date, split_words
-from topiary.app.ingest.tables.periods import parse_period
+from topiary.app.ingest.tables.names import IDS, names_a_date, names_an_id, plain_name, split_words
+from topiary.store.column_rows import CATEGORY, DATE, DAY_FIRST, DECIMAL_COMMA, ID, NUMBER, TEXT
 
 # What programs write for a missing value.  "none" is not here: it may be an answer in a survey, or a class.
 MISSING = frozenset((
@@ -418,3 +421,367 @@ def _shorten(text: str) -> str:
     """Return the beginning of a text as one short line."""
     line = " ".join(text[: 10 * _LONGEST_SAMPLE].split())
     return line if len(line) <= _LONGEST_SAMPLE else line[: _LONGEST_SAMPLE - 1].rstrip() + "…"
+
+
+_FIRST_PLAIN, _LAST_PLAIN = 1800, 2100  # years of six digits like 201901, which could be something else
+# fmt: off
+_QUARTERS = (
+    "quarter", "quartal", "trimestre", "trimester", "kwartaal", "kvartal", "kwartał", "кв", "квартал", "çeyrek",
+    "negyedév",
+)
+_HALVES = ("half", "halbjahr", "hälfte", "semestre", "semester", "semestr", "полугодие")
+_WEEKS = ("week", "woche", "semaine", "semana", "settimana", "kw", "vecka", "uge")
+# fmt: on
+_LETTERS = {"q": 3, "t": 3, "k": 3, "h": 6, "s": 6, "m": 1}  # months of the period that a letter stands for
+_MONTHS_OF = {**dict.fromkeys(_QUARTERS, 3), **dict.fromkeys(_HALVES, 6), **_LETTERS}
+_SURE = frozenset(("q", "t", *_QUARTERS, *_HALVES))  # others are read as dates only where a column is one of dates
+_ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4}
+_ORDINAL = r"(?:st|nd|rd|th|er|ère|re|e|ème|eme|º|ª|°|o|a)?"
+_GAP = r"[ .,_/-]{0,2}(?:(?:of|de|del|du|des|d[ei]) )?"
+_MONTH_AND_YEAR = re.compile(r"([^\W\d_]{3,12})(\.?[-/ ]?['’]|\.?[-/.]|)(\d\d)")
+_NUMBER, _NAME = r"(\d{1,2}|iv|i{1,3})", r"([^\W\d_]{1,12})\.?"
+_PART = rf"(?:{_NAME}[ -]?{_NUMBER}|{_NUMBER}{_ORDINAL}\.?[ -]?{_NAME})"  # Q1, or 1. Quartal
+_YEAR_FIRST = re.compile(rf"(\d{{4}}){_GAP}(?:{_NAME}[ -]?{_NUMBER}|(\d){_ORDINAL}\.?[ -]?{_NAME})")
+_YEAR_LAST = re.compile(rf"{_PART}{_GAP}['’]?(\d{{4}}|\d\d)")
+_CHINESE = re.compile(r"(\d{4})年?第?([1-4一二三四])季度?")
+_ISO_WEEK = re.compile(r"(\d{4})-?w(\d\d?)")
+_YEAR_WORD = re.compile(r" (?:г\.?|года)$")
+_CHINESE_NUMBERS = {"一": 1, "二": 2, "三": 3, "四": 4}
+_NUMBERED_MONTH = re.compile(r"(\d{4})\.(\d\d)|(\d\d?)\.(\d{4})|(\d{4})(\d\d)")
+
+
+def parse_period(text: str, months: dict[str, int], *, bare: bool) -> str | None:
+    """Return the first day or month of a period in ISO 8601; None for any other text.
+
+    Parameters
+    ----------
+    text : str
+    months : dict of str to int
+        Numbers of the months by their names.
+    bare : bool
+        Whether the column is one of dates, so that forms count that could be codes as well, such as ``JAN19``.
+
+    >>> months = {"jan": 1, "dez": 12}
+    >>> parse_period("Jan-19", months, bare=False), parse_period("Dez. '99", months, bare=False)
+    ('2019-01', '1999-12')
+    >>> parse_period("2019Q2", months, bare=False), parse_period("4. Quartal 2019", months, bare=False)
+    ('2019-04', '2019-10')
+    >>> parse_period("2019-W01", months, bare=False), parse_period("JAN19", months, bare=False)
+    ('2018-12-31', None)
+    """
+    plain = _YEAR_WORD.sub("", " ".join(text.casefold().split()))
+    if match := _MONTH_AND_YEAR.fullmatch(plain):
+        month = months.get(match[1])
+        return _write(_complete_year(match[3]), month) if month and (match[2] or bare) else None
+    if match := _ISO_WEEK.fullmatch(plain):
+        return _find_monday(int(match[1]), int(match[2]))
+    if match := _CHINESE.fullmatch(plain):
+        return _write_part(match[1], 3, match[2])
+    if match := _YEAR_FIRST.fullmatch(plain):
+        return _read_parts(match[1], match[2] or match[5], match[3] or match[4], bare=bare)
+    if match := _YEAR_LAST.fullmatch(plain):
+        return _read_parts(match[5], match[1] or match[4], match[2] or match[3], bare=bare)
+    return _read_numbers(plain) if bare else None
+
+
+def _read_parts(year: str, word: str, number: str, *, bare: bool) -> str | None:
+    """Return the period of a year that has this name and number."""
+    if not bare and (word not in _SURE or len(year) == 2):  # Q1-19 may be a question, and S1 a code
+        return None
+    if word in _WEEKS or word == "w":
+        return _find_monday(int(_complete_year(year)), int(number)) if number.isdecimal() else None
+    return _write_part(year, _MONTHS_OF[word], number) if word in _MONTHS_OF else None
+
+
+def _read_numbers(plain: str) -> str | None:
+    """Return the month that is written in digits alone, as in 2019.01 and 201901."""
+    if match := _NUMBERED_MONTH.fullmatch(plain):
+        year, month = match[1] or match[4] or match[5], match[2] or match[3] or match[6]
+        return _write(year, int(month)) if _FIRST_PLAIN <= int(year) < _LAST_PLAIN else None
+    return None
+
+
+def _write_part(year: str, length: int, number: str) -> str | None:
+    """Return the first month of a part of a year, given by its length in months and its number."""
+    place = _ROMAN.get(number) or _CHINESE_NUMBERS.get(number) or int(number)
+    return _write(_complete_year(year), length * (place - 1) + 1) if place > 0 else None
+
+
+def _write(year: str, month: int) -> str | None:
+    return f"{year}-{month:02d}" if 1 <= month <= 12 and _FIRST_YEAR <= int(year) <= _LAST_YEAR else None
+
+
+def _find_monday(year: int, week: int) -> str | None:
+    try:
+        return date.fromisocalendar(year, week, 1).isoformat() if _FIRST_YEAR <= year <= _LAST_YEAR else None
+    except ValueError:
+        return None
+
+
+def _complete_year(year: str) -> str:
+    """Return a year of four digits, for two digits the nearest one, as other dates have it."""
+    return year if len(year) == 4 else str(_find_century().convertyear(int(year)))
+
+
+@cache
+def _find_century() -> dateutil.parserinfo:
+    return dateutil.parserinfo()
+
+
+MOST_COLUMNS = 200  # columns that are typed; records in JSON may have thousands of fields
+MOST_LEVELS = 1000  # categories of a column
+LONGEST_LEVEL = 100  # characters of a category or an id
+MOST_SAMPLED = 2048  # values of a column with more different values by which its kind is chosen
+FITTING_SHARE = 0.9  # share of the values that must be dates or numbers in a column of these
+_FEWEST_FITTING = 0.5  # share among a few values below which the others are not tried
+_FEW_VALUES = 50
+NO_DATE = int(np.iinfo(np.int64).min)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d")
+_CLOCK = re.compile(r"(?<![\d:+-])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])")
+_HALF_DAY = re.compile(r"(?i)\d\s*[ap]\.?\s?m\b|\b[ap]m\b|vorm|nachm|上午|下午|uhr")
+_DAY_AND_MONTH = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)")
+_BLANKS = " \u00a0\u202f"  # that may divide thousands, too
+_AROUND = _BLANKS + "%€$£¥"  # around a number
+_GROUPED = re.compile(rf"[+-]?\d{{1,3}}(?:[,'{_BLANKS}]\d{{3}})+(?:\.\d+)?")
+_WITH_COMMA = re.compile(rf"[+-]?(?:\d{{1,3}}(?:[.'{_BLANKS}]\d{{3}})+|\d+)(?:,\d+)?")
+_DECIMALS_AFTER_COMMA = re.compile(r"[+-]?[\d.]*\d,(?:\d{1,2}|\d{4,})")
+_CODE = re.compile(r"0\d+")  # of a place or a product; a number does not begin with a zero
+_NOT_DIGITS = re.compile(rf"[,'{_BLANKS}]")
+
+
+class ChosenKind(NamedTuple):
+    """The kind of a column, how its texts are to be read (see `store.column_rows`), and its categories, in order."""
+
+    kind: str
+    notation: str = ""
+    levels: tuple[str, ...] = ()
+
+
+def parse_number(text: str, notation: str = "") -> float:
+    """Return the number that a text is; NaN for any other text.
+
+    >>> parse_number("1,234.5"), parse_number("12 %"), parse_number("3,5", DECIMAL_COMMA), parse_number("3,5")
+    (1234.5, 12.0, 3.5, nan)
+    """
+    text = text.strip(_AROUND).replace("\u2212", "-")
+    if notation == DECIMAL_COMMA:
+        if not _WITH_COMMA.fullmatch(text):
+            return nan
+        text = _NOT_DIGITS.sub(lambda match: "," if match[0] == "," else "", text.replace(".", "")).replace(",", ".")
+    elif _GROUPED.fullmatch(text):
+        text = _NOT_DIGITS.sub("", text)
+    try:
+        number = float(text)
+    except ValueError:
+        return nan
+    return number if isfinite(number) and "_" not in text else nan
+
+
+def parse_moment(text: str, notation: str = "", *, bare: bool = True) -> int:
+    """Return a date or time in milliseconds since 1970, UTC; `NO_DATE` for any other text.
+
+    A time without a zone is taken as UTC, and a date without a day or a month as the first one.
+
+    Parameters
+    ----------
+    text : str
+    notation : str
+        ``DAY_FIRST`` if 3/4/2021 is in April.
+    bare : bool
+        Whether a single number may be a date, as in `app.ingest.tables.values.parse_date`.
+
+    >>> parse_moment("1970-01-02"), parse_moment("2 Jan 1970 00:00:01"), parse_moment("1970-01-01T01:00:00+01:00")
+    (86400000, 86401000, 0)
+    >>> parse_moment("3/4/1970") // 86_400_000, parse_moment("3/4/1970", DAY_FIRST) // 86_400_000
+    (62, 92)
+    """
+    text = text.strip()
+    if _ISO.match(text):
+        try:
+            return _count_milliseconds(datetime.fromisoformat(text))
+        except ValueError:  # in another form, such as with a zone in words
+            pass
+    written = _DAY_AND_MONTH.match(text) if notation == DAY_FIRST else None
+    if written is not None and int(written[3]) <= 12:
+        text = f"{written[1]}.{written[3]}.{written[4]}{text[written.end() :]}"  # with dots, days are first
+    clock = None if _HALF_DAY.search(text) else _CLOCK.search(text)
+    if clock is not None:  # without the time there are few different dates, which are parsed once each
+        hours, minutes, seconds = (int(part or 0) for part in clock.groups())
+        day = _parse_day(f"{text[: clock.start()]}00:00:00{text[clock.end() :]}", bare=bare)
+        if day != NO_DATE:
+            return day + 1000 * (3600 * hours + 60 * minutes + seconds)
+    return _parse_day(text, bare=bare)
+
+
+def _parse_day(text: str, *, bare: bool) -> int:
+    """Return a date in any form in milliseconds since 1970; `NO_DATE` for any other text."""
+    iso = parse_date(text, bare=bare)
+    if iso is None:
+        return NO_DATE
+    return _count_milliseconds(datetime.fromisoformat(iso + "-01-01"[len(iso) - 4 :] if len(iso) < 10 else iso))
+
+
+def _count_milliseconds(moment: datetime) -> int:
+    """Return a time in milliseconds since 1970; `NO_DATE` if its year is not plausible."""
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        return NO_DATE
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // _MILLISECOND
+
+
+class ColumnProfile:
+    """A profile of the texts of a column: how often each occurs if they are few, else an evenly spread sample.
+
+    Attributes
+    ----------
+    name : str
+    filled : int
+        Number of texts that are not missing.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.filled = 0
+        self._counts: dict[str, int] | None = {}
+        self._sample: list[str] = []
+        self._step = 1
+
+    def add(self, text: str) -> None:
+        """Add the text of a document."""
+        text = text.strip()
+        if not text or is_missing(text):
+            return
+        self.filled += 1
+        if self._counts is not None:
+            if text in self._counts:
+                self._counts[text] += 1
+            elif len(self._counts) < MOST_LEVELS and len(text) <= LONGEST_LEVEL:
+                self._counts[text] = 1
+            else:
+                self._counts = None
+        if self.filled % self._step == 0:
+            self._sample.append(text[: 2 * LONGEST_LEVEL])
+            if len(self._sample) == MOST_SAMPLED:
+                self._sample, self._step = self._sample[1::2], 2 * self._step
+
+    @cached_property
+    def _weights(self) -> dict[str, int]:
+        """The different texts, or those of the sample, and how often each occurs."""
+        return Counter(self._sample) if self._counts is None else self._counts
+
+    def choose(self) -> ChosenKind:
+        """Return the kind that fits best.
+
+        Dates and numbers fit if `FITTING_SHARE` of the texts are; single numbers are dates only if the name of the
+        column says so.  Categories repeat: each is in two documents or more on average.
+        """
+        is_id = names_an_id(self.name)
+        chosen = self._try_dates(bare=names_a_date(self.name))
+        is_code = is_id or plain_name(self.name) in IDS or any(map(_CODE.fullmatch, self._weights))
+        if chosen is None and not is_code:
+            chosen = self._try_numbers()
+            if chosen is not None and self._counts is not None and len(self._counts) == 2:
+                chosen = None  # yes and no
+        if chosen is not None:
+            return chosen
+        if self._counts and (3 if is_id else 2) * len(self._counts) <= self.filled:
+            return ChosenKind(CATEGORY, levels=self._sort_levels())
+        return ChosenKind(ID if is_id or self._has_ids() else TEXT)
+
+    def read_as(self, kind: str) -> ChosenKind | None:
+        """Return how the column is to be read as a kind; None if no text fits, or too many categories do."""
+        if kind == DATE:
+            return self._try_dates(bare=True, least=0.0)
+        if kind == NUMBER:
+            return self._try_numbers(least=0.0)
+        if kind == CATEGORY:
+            return None if self._counts is None else ChosenKind(CATEGORY, levels=self._sort_levels())
+        return ChosenKind(kind)
+
+    def _try_dates(self, *, bare: bool, least: float = FITTING_SHARE) -> ChosenKind | None:
+        """Return the notation if at least a share of the texts are dates, and one is."""
+        written = [(match, times) for text, times in self._weights.items() if (match := _DAY_AND_MONTH.match(text))]
+        days = sum(times for match, times in written if int(match[1]) > 12)
+        months = sum(times for match, times in written if int(match[3]) > 12)
+        notation = DAY_FIRST if days > months else ""
+        fitting = self._measure_fit(lambda text: parse_moment(text, notation, bare=bare) != NO_DATE, least)
+        return ChosenKind(DATE, notation) if fitting and fitting >= least else None
+
+    def _try_numbers(self, *, least: float = FITTING_SHARE) -> ChosenKind | None:
+        """Return the notation if at least a share of the texts are numbers, and one is."""
+        shares = {
+            notation: self._measure_fit(lambda text, notation=notation: isfinite(parse_number(text, notation)), least)  # type: ignore[misc]
+            for notation in ("", DECIMAL_COMMA)
+        }
+        has_decimals = any(map(_DECIMALS_AFTER_COMMA.fullmatch, self._weights))
+        notation = DECIMAL_COMMA if has_decimals and shares[DECIMAL_COMMA] >= shares[""] else ""
+        return ChosenKind(NUMBER, notation) if shares[notation] and shares[notation] >= least else None
+
+    def _measure_fit(self, fits: Callable[[str], bool], least: float) -> float:
+        """Return the share of the texts that fit; 0 without trying all if few of some evenly spread ones do."""
+        pairs = list(self._weights.items())
+        few = pairs[:: len(pairs) // _FEW_VALUES + 1]
+        for chosen in (few, pairs):
+            fitting = sum(times for text, times in chosen if fits(text))
+            share = fitting / max(sum(times for _, times in chosen), 1)
+            if least and share < _FEWEST_FITTING:
+                return 0.0
+        return share
+
+    def _sort_levels(self) -> tuple[str, ...]:
+        """Return the categories, numbers by their size, and others by the alphabet."""
+        numbers = {level: parse_number(level) for level in self._counts or ()}
+        if all(map(isfinite, numbers.values())):
+            return tuple(sorted(numbers, key=lambda level: (numbers[level], level)))
+        return tuple(sorted(numbers, key=lambda level: (level.casefold(), level)))
+
+    def _has_ids(self) -> bool:
+        """Return whether the texts are links, or different ones without blanks, or the name is usual for ids."""
+        if not self._weights:
+            return False
+        if plain_name(self.name) in IDS and max(map(len, self._weights)) <= LONGEST_LEVEL:
+            return True
+        if 2 * sum(map(is_link, self._weights)) > len(self._weights):
+            return True
+        is_unique = max(self._weights.values()) == 1 and len(self._weights) > 1
+        return is_unique and not any(" " in text or len(text) > LONGEST_LEVEL for text in self._weights)
+
+
+class ColumnProfiles:
+    """Profiles of all columns of documents, filled while these are read."""
+
+    def __init__(self) -> None:
+        self._profiles: dict[str, ColumnProfile] = {}
+        self._is_cut = False  # whether there are more than MOST_COLUMNS columns
+
+    def add(self, columns: Mapping[str, str]) -> None:
+        """Add the columns of a document."""
+        profiles = self._profiles
+        for name, text in columns.items():
+            profile = profiles.get(name)
+            if profile is None:
+                if len(profiles) == MOST_COLUMNS:
+                    self._is_cut = True
+                    continue
+                profile = profiles[name] = ColumnProfile(name)
+            profile.add(text)
+
+    def choose_kinds(self) -> dict[str, ChosenKind]:
+        """Return the kind of every column by name, in the order of their first occurrence, after the last document."""
+        return {name: profile.choose() for name, profile in self._profiles.items()}
+
+    def list_notes(self) -> list[str]:
+        """Return a sentence about columns that are not typed, or none."""
+        if not self._is_cut:
+            return []
+        return [f"there are more than {MOST_COLUMNS} columns; only the first {MOST_COLUMNS} can be used in filters"]
+
+
+def profile_texts(name: str, texts: Sequence[str]) -> ColumnProfile:
+    """Return the profile of a column whose texts are in memory."""
+    profile = ColumnProfile(name)
+    for text in texts:
+        profile.add(text)
+    return profile

@@ -3,8 +3,16 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from topiary.app.ingest.report.recommending import STRIP_MAIL, Recommendation, describe_recommendation
-from topiary.app.ingest.report.report import Report, list_columns, list_cuts, list_lines, list_summary
+from topiary.app.ingest.report import (
+    STRIP_MAIL,
+    Recommendation,
+    Report,
+    describe_recommendation,
+    list_columns,
+    list_cuts,
+    list_lines,
+    list_summary,
+)
 from topiary.app.views.markup import draw_delete_button, draw_delete_dialog, draw_icon, write_attributes, write_element
 from topiary.app.views.runs.new_run_form import (
     FormField,

@@ -190,8 +190,8 @@ def test_the_program_is_the_source_of_every_file_that_computes(monkeypatch):
     monkeypatch.setattr(Path, "read_bytes", spying)
     today = stored_predictions._hash_program()
     assert {
-        "engine/models/sdatm.py",
-        "engine/kernels/sdatm.py",
+        "engine/models/sdatm/settings.py",
+        "engine/models/sdatm/kernel.py",
         "engine/autoencoder/classifier.py",
         "engine/hierarchy/paths.py",
         "app/analysis/predict.py",

@@ -17,7 +17,7 @@ from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs import process, records
 from topiary.app.jobs.load_corpus import load_corpus
 from topiary.engine.contract import TEST, TRAIN, Counts, Facts
-from topiary.engine.kernels import double_def
+from topiary.engine.models.double_def import kernel as double_def
 from topiary.engine.quality import coherence
 from topiary.engine.quality.measures import SampleSize, measure_quality
 from topiary.engine.settings import parse, to_json

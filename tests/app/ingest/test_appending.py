@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topiary.app.ingest.appending import Addition, append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.importing import Addition, append_path, import_path
 from topiary.app.ingest.options import ImportOptions
 from topiary.store import corpora
 from topiary.store.corpus_rows import CorpusRow

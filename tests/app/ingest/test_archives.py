@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from ingest_samples import SAMPLES, everything, zipped_as
 
-from topiary.app.ingest import archives, packing
-from topiary.app.ingest.archives import STDIN_NAME, name_input, spool_input
+from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import import_path, read_source
 from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.registry import STDIN_NAME, name_input, spool_input
 from topiary.app.ingest.source import TextSource
 from topiary.engine.contract import TEST, TRAIN
 from topiary.store import corpora
@@ -145,7 +145,7 @@ def test_an_archive_that_unpacks_to_far_more_than_it_should_is_refused(
         made.writestr("a.txt", "pear\n" * (1 << 16))
     with pytest.raises(IngestError, match="far more than an archive"):
         read_source(tmp_path / "b.zip")
-    monkeypatch.setattr(archives, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(packing, "MOST_MEMBERS", 2)
     with pytest.raises(IngestError, match="far more than an archive"):
         read_source(of_members(tmp_path / "c.tar", *(of_size(f"{n}.csv") for n in range(3))))
     assert list(temporary.iterdir()) == []

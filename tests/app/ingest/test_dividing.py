@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topiary.app.ingest.appending import append_path
-from topiary.app.ingest.files import find_part
-from topiary.app.ingest.importing import import_path, inspect_path
+from topiary.app.ingest.importing import append_path, import_path, inspect_path
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.report.report import describe_parts
+from topiary.app.ingest.packing import find_part
+from topiary.app.ingest.report import describe_parts
 from topiary.app.jobs.load_corpus import load_corpus
 from topiary.engine.contract import TEST, TRAIN, VALIDATION
 from topiary.store import corpora

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 from ingest_samples import SAMPLES, everything
 
-from topiary.app.ingest import files, packing
+from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.options import ImportOptions
@@ -29,7 +29,7 @@ SINGLE = [name for name in SAMPLES if name not in FOLDERS]
 
 def packed_copy(path: Path, ending: str) -> Path:
     """The file in another compression, in its place."""
-    with files.open_file(path) as stream:
+    with packing.open_file(path) as stream:
         raw = stream.read()
     path.unlink()
     copy = path.with_name(packing.strip_packing(path.name) + ending)
@@ -57,21 +57,21 @@ def test_a_cut_or_damaged_file_is_refused(ending: str, tmp_path: Path) -> None:
     for size in (len(raw) - 3, len(raw) // 2, 9):
         path.write_bytes(raw[:size])
         with pytest.raises(IngestError, match=f"the {KIND[ending]} file is cut short"):
-            list(files.read_lines(path))
+            list(packing.read_lines(path))
     path.write_bytes(raw[: len(raw) // 2] + b"\xff" * 40 + raw[len(raw) // 2 + 40 :])
     with pytest.raises(IngestError, match=KIND[ending]):
-        list(files.read_lines(path))
+        list(packing.read_lines(path))
     path.write_bytes(b"no compressed file")
     with pytest.raises(IngestError, match=f"no.? sound {KIND[ending]} file|is not a sound {KIND[ending]} file"):
-        list(files.read_lines(path))
+        list(packing.read_lines(path))
 
 
 @pytest.mark.parametrize("ending", PACKERS)
 def test_several_streams_in_one_file_are_one_text(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"a.txt{ending}"
     path.write_bytes(PACKERS[ending](b"one\n") + PACKERS[ending](b"two\n"))
-    assert list(files.read_lines(path)) == [(1, "one"), (2, "two")]
-    assert files.read_start(path) == b"one\ntwo\n"
+    assert list(packing.read_lines(path)) == [(1, "one"), (2, "two")]
+    assert packing.read_start(path) == b"one\ntwo\n"
 
 
 @pytest.mark.parametrize("ending", PACKERS)
@@ -83,9 +83,9 @@ def test_a_file_that_unpacks_to_far_more_than_it_should_is_refused(
     path = tmp_path / f"a.txt{ending}"
     path.write_bytes(PACKERS[ending](b"pear\n" * (1 << 18)))
     with pytest.raises(IngestError, match="unpacks to more than 0 MB, far more than a file of its size should"):
-        list(files.read_lines(path))
+        list(packing.read_lines(path))
     path.write_bytes(PACKERS[ending](b"pear\n" * (1 << 13)))
-    assert len(list(files.read_lines(path))) == 1 << 13
+    assert len(list(packing.read_lines(path))) == 1 << 13
 
 
 def test_zstd_without_its_package_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_zstd_without_its_package_says_how_to_get_it(tmp_path: Path, monkeypatch
     path = tmp_path / "a.csv.zst"
     path.write_bytes(PACKERS[".zst"](b"text\npear\n"))
     with pytest.raises(IngestError, match=r"pip install 'topiary-explorer\[zst\]'"):
-        list(files.read_lines(path))
+        list(packing.read_lines(path))
 
 
 def test_what_an_archive_says_of_its_members_is_not_believed() -> None:
@@ -106,8 +106,8 @@ def test_what_an_archive_says_of_its_members_is_not_believed() -> None:
 def test_a_line_longer_than_any_document_is_refused_and_nothing_is_stored(
     tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "LARGEST_TEXT", 1_000)
-    monkeypatch.setattr(files, "CHUNK", 500)
+    monkeypatch.setattr(packing, "LARGEST_TEXT", 1_000)
+    monkeypatch.setattr(packing, "CHUNK", 500)
     before = everything(db)
     (tmp_path / "a.vocab").write_text("pear\n")
     for name, text in (

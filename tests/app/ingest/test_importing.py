@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topiary.app.ingest.appending import append_path
-from topiary.app.ingest.dividing import draw_part, seed_parts
-from topiary.app.ingest.importing import import_path, inspect_path
+from topiary.app.ingest.importing import append_path, draw_part, import_path, inspect_path, seed_parts
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.report.report import Report, load_report
+from topiary.app.ingest.report import Report, load_report
 from topiary.engine import contract
 from topiary.engine.contract import TRAIN
 from topiary.engine.parts import PartSizes, divide_share, draw_parts

@@ -20,7 +20,6 @@ from topiary.app.ingest import registry
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import import_path, read_source
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers import matlab
 from topiary.app.ingest.registry import list_uploaded, name_corpus, open_paths
 from topiary.app.ingest.source import CountSource, Rows, TextDocument, TextSource
 from topiary.engine.contract import TEST, TRAIN
@@ -434,23 +433,6 @@ def test_counts_beyond_what_is_stored_are_refused(
     with pytest.raises(IngestError, match=r"is more than 10,000,000|add up to more"):
         import_path(db, paths[0], ImportOptions(format=name))
     assert everything(db) == before
-
-
-def test_a_file_that_crashes_its_process_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path / "a.mat", b"MATLAB")
-    for status, says in ((-11, "damaged so badly"), (4, "of memory"), (1, "damaged so badly")):
-        monkeypatch.setattr(matlab, "launch_child", lambda *_, status=status: (status, ""))
-        with pytest.raises(IngestError, match=says):
-            matlab.read_apart(path)
-
-
-@POSIX
-def test_a_process_apart_has_bounded_memory_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = SAMPLES["mat"].make(tmp_path)
-    assert matlab.read_arrays(path).keys() == matlab.read_apart(path).keys()
-    monkeypatch.setattr(matlab, "PATIENCE", 0.05)
-    with pytest.raises(IngestError, match="could not be read within 0 seconds"):
-        matlab.read_apart(path)
 
 
 @pytest.mark.parametrize(

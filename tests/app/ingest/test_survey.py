@@ -12,17 +12,17 @@ from language_samples import TEXTS
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from topiary.app.ingest import survey
+from topiary.app.ingest import vectorise
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import ignore_progress, import_path, inspect_path
 from topiary.app.ingest.memory import import_texts
 from topiary.app.ingest.new_documents import find_rules
 from topiary.app.ingest.options import ImportOptions, OptionError
-from topiary.app.ingest.report.report import Report
+from topiary.app.ingest.report import Report
 from topiary.app.ingest.source import TextDocument
 from topiary.app.ingest.text import languages
 from topiary.app.ingest.text.cleaning import clean_text, make_word_pattern
-from topiary.app.ingest.text.wording import Wording
+from topiary.app.ingest.text.words import Wording
 from topiary.store import corpora, corpus_rows
 from topiary.store.database import Database
 
@@ -260,7 +260,7 @@ def counted(document: TextDocument) -> str:
 
 def test_bags_have_the_counts_of_scikit_learn() -> None:
     wording = Wording(pattern=make_word_pattern(), stop_words=("en",))
-    found = survey.count_bags(list(documents(FRUIT_TEXTS)), counted, wording)
+    found = vectorise.count_bags(list(documents(FRUIT_TEXTS)), counted, wording)
     vectoriser = CountVectorizer(analyzer=lambda text: wording.tokens(clean_text(text)))
     expected = vectoriser.fit_transform(FRUIT_TEXTS)
     shape = (found.counts.n_documents, len(found.words))
@@ -274,9 +274,9 @@ def test_bags_have_the_counts_of_scikit_learn() -> None:
 def test_a_batch_is_bounded_in_documents_and_letters_and_has_only_what_words_are_found_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(survey, "DOCUMENTS", 3)
-    monkeypatch.setattr(survey, "LETTERS", 10)
-    found = list(survey.batch_documents(documents(["a"] * 4 + ["b" * 9] * 3 + ["c" * 50, "d"])))
+    monkeypatch.setattr(vectorise, "DOCUMENTS", 3)
+    monkeypatch.setattr(vectorise, "LETTERS", 10)
+    found = list(vectorise.batch_documents(documents(["a"] * 4 + ["b" * 9] * 3 + ["c" * 50, "d"])))
     assert [[each.text[0] for each in batch] for batch in found] == [["a"] * 3, ["a", "b"], ["b", "b"], ["c"], ["d"]]
     assert found[0][0] == TextDocument("a", "title 0")
 
@@ -284,6 +284,6 @@ def test_a_batch_is_bounded_in_documents_and_letters_and_has_only_what_words_are
 def test_runs_are_those_of_the_wording_and_a_word_travels_once() -> None:
     wording = Wording(pattern=make_word_pattern(), stop_words=("en",))
     texts = ["new york, the new york times"] * 50
-    found = survey.find_runs(list(documents(texts)), counted, wording)
+    found = vectorise.find_runs(list(documents(texts)), counted, wording)
     assert found == [[["new", "york"], ["new", "york", "times"]]] * 50
     assert pickle.dumps(found).count(b"york") == 1

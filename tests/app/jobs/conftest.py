@@ -1,10 +1,12 @@
 """Real workers on small corpora: on SQLite, and where the dialect may matter on PostgreSQL too."""
 
+from contextlib import closing
+
 import pytest
 from databases import database_url, db, parametrize_databases, postgresql_server
-from process_samples import SMALL, small_corpus
+from process_samples import SMALL, open_copy, order, small_corpus
 
-from topiary.app.jobs import compile_kernels
+from topiary.app.jobs import compile_kernels, trainer
 from topiary.engine import models, settings
 from topiary.store.database import open_database
 
@@ -35,10 +37,35 @@ def apart(tmp_path, monkeypatch):
     monkeypatch.delenv("TOPIARY_STORE", raising=False)
 
 
+@pytest.fixture(scope="session")
+def corpus_folder(tmp_path_factory):
+    """A folder whose ``store.db`` has a small corpus, to be copied."""
+    folder = tmp_path_factory.mktemp("corpus")
+    with closing(open_database(str(folder / "store.db"))) as database:
+        small_corpus(database)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained_folder(tmp_path_factory, corpus_folder):
+    """A folder whose ``store.db`` has a small corpus and a finished run on it, number 1, to be copied."""
+    folder = tmp_path_factory.mktemp("trained")
+    with closing(open_copy(corpus_folder, folder)) as database:
+        trainer.train_run(database, order(database).number)
+    return folder
+
+
 @pytest.fixture
-def file(tmp_path):
+def file(corpus_folder, tmp_path):
     """A small corpus in a store of SQLite, for tests that PostgreSQL does not change."""
-    database = open_database(str(tmp_path / "store.db"))
-    small_corpus(database)
+    database = open_copy(corpus_folder, tmp_path)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def trained(trained_folder, tmp_path):
+    """A store of SQLite with a small corpus and a finished run on it, number 1."""
+    database = open_copy(trained_folder, tmp_path)
     yield database
     database.close()

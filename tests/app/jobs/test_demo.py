@@ -9,7 +9,7 @@ from process_samples import NOBODY
 
 from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.jobs import compile_kernels, demo, launcher, progress
+from topiary.app.jobs import compile_kernels, control, demo, launcher, progress
 from topiary.app.jobs.progress import Notice
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
@@ -75,7 +75,7 @@ def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers
 def test_a_demo_that_was_paused_goes_on(db):
     notify = demo.Notifier(io.StringIO())
     number = demo.prepare_demo(db, notify)
-    launcher.pause_run(db, number)
+    control.pause_run(db, number)
     assert demo.prepare_demo(db, notify) == number
     assert runs.get_run(db, number).state == "queued"
 

@@ -1,18 +1,18 @@
 """Runs that go on from a snapshot of another one."""
 
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from process_samples import NOBODY, SMALL, bury, kill_after, order, small_corpus, written
+from process_samples import NOBODY, SMALL, bury, kill_after, open_copy, order, small_corpus, written
 
 from topiary.app.analysis.inference import open_inference
 from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.jobs import claim, forks, launcher, new_run, process, trainer
 from topiary.app.jobs.forks import find_origin, inherit_settings
-from topiary.app.jobs.new_run import MORE_STEPS, continue_run, create_run, fork_run
+from topiary.app.jobs.new_run import MORE_STEPS, create_run, fork_run, prepare_run, request_continuation
 from topiary.app.jobs.run_rules import NewRunError, RunRequest
 from topiary.app.live.actions import Actions
 from topiary.engine.settings import SettingError
@@ -21,13 +21,27 @@ from topiary.store.database import open_database
 from topiary.store.errors import Conflict, NotFound, StoreError
 
 
+@pytest.fixture(scope="module")
+def parent_folder(tmp_path_factory, corpus_folder):
+    """A folder whose store has a finished run, number 1, with settings that are not the usual ones."""
+    folder = tmp_path_factory.mktemp("parent")
+    with closing(open_copy(corpus_folder, folder)) as database:
+        trainer.train_run(database, order(database, minibatches=30, eta="0.2", kappa="0.6").number)
+    return folder
+
+
+@pytest.fixture
+def db(parent_folder, tmp_path):
+    """A copy of that store."""
+    database = open_copy(parent_folder, tmp_path)
+    yield database
+    database.close()
+
+
 @pytest.fixture
 def parent(db):
-    """A finished run, with settings that are not the usual ones."""
-    small_corpus(db)
-    row = order(db, minibatches=30, eta="0.2", kappa="0.6")
-    trainer.train_run(db, row.number)
-    return runs.get_run(db, row.number)
+    """The run that it has."""
+    return runs.get_run(db, 1)
 
 
 def test_a_fork_starts_with_the_topics_and_settings_of_its_parent(db, parent):
@@ -47,7 +61,7 @@ def test_a_fork_starts_with_the_topics_and_settings_of_its_parent(db, parent):
 
 def test_a_run_is_trained_further_with_its_settings_from_its_last_snapshot(db, parent):
     runs.rename_run(db, parent.number, "news")
-    more = continue_run(db, parent.number)
+    more = runs.create_run(db, **prepare_run(db, request_continuation(find_origin(db, parent.number))))
     assert (more.parent, more.parent_minibatch, more.planned) == (parent.number, 30, MORE_STEPS)
     assert (more.settings, more.seed, more.name) == (parent.settings, parent.seed, "news, continued")
     assert not more.options["until_plateau"]
@@ -129,7 +143,6 @@ def test_other_layers_than_those_of_the_snapshot_are_refused_in_a_sentence(db, p
 
 
 def test_a_run_without_a_snapshot_cannot_be_forked(db):
-    small_corpus(db)
     number = order(db).number
     with pytest.raises(NotFound, match=f"run {number} has no snapshot to fork from"):
         find_origin(db, number)

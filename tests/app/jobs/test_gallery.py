@@ -9,7 +9,7 @@ from process_samples import NOBODY
 
 from topiary.app.ingest.memory import import_texts
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.jobs import compile_kernels, gallery, launcher, process
+from topiary.app.jobs import compile_kernels, control, gallery, launcher, process
 from topiary.app.jobs.progress import Notifier
 from topiary.store import runs, snapshots
 from topiary.store.database import open_database
@@ -75,7 +75,7 @@ def test_a_run_that_was_given_up_is_not_continued(db, corpus, how):
 
     def pause(seconds):
         number = gallery.find_run(runs.list_runs(db), corpus.number, gallery.PARENT).number
-        (launcher.stop_run if how == "stopped" else launcher.delete_run)(db, number)
+        (control.stop_run if how == "stopped" else control.delete_run)(db, number)
 
     gallery.fill_gallery(db, corpus, Notifier(io.StringIO()), pause)
     assert "demo, sDATM" not in named(db)

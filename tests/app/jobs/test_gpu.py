@@ -12,7 +12,7 @@ from process_samples import bury, kill_after, order, written
 from sqlalchemy import select
 
 from topiary.app.cli import runs as command
-from topiary.app.jobs import claim, gpu, launcher, new_run, shares, trainer
+from topiary.app.jobs import claim, control, gpu, launcher, new_run, shares, trainer
 from topiary.app.jobs.cluster import place
 from topiary.app.jobs.forks import list_remedies
 from topiary.app.jobs.run_rules import NewRunError
@@ -169,8 +169,8 @@ def test_a_run_whose_card_is_lost_goes_on_by_the_processor(file, card, monkeypat
         trainer.train_run(file, run)
     assert "resume-here" in [remedy.action for remedy in list_remedies(runs.get_run(file, run))]
     with pytest.raises(Conflict, match="goes on here or on gpu; got 'cloud'"):
-        launcher.resume_run(file, run, "cloud")
-    launcher.resume_run(file, run, "here")
+        control.resume_run(file, run, "cloud")
+    control.resume_run(file, run, "here")
     monkeypatch.setattr(gpu, "open_device", None)  # which the processor does not need
     trainer.train_run(file, run)
     row = runs.get_run(file, run)
@@ -180,9 +180,9 @@ def test_a_run_whose_card_is_lost_goes_on_by_the_processor(file, card, monkeypat
 def test_a_run_that_no_card_can_sweep_does_not_go_on_there(file, card, monkeypatch):
     monkeypatch.setattr(launcher, "start_queued_runs", lambda _: None)
     run = order(file, inference="gibbs", sampler="plain").number
-    launcher.pause_run(file, run)
+    control.pause_run(file, run)
     with pytest.raises(Conflict, match="collapsed sampler"):
-        launcher.resume_run(file, run, "gpu")
+        control.resume_run(file, run, "gpu")
     assert runs.get_run(file, run).state == "paused"
 
 
@@ -216,7 +216,7 @@ import sys
 import topiary.app.cli.main, topiary.app.cli.runs, topiary.app.jobs.trainer, topiary.app.jobs.new_run
 import topiary.app.pages.form_fields
 assert "topiary.engine.gpu.sweeps" not in sys.modules and "numba" not in sys.modules
-import topiary.engine.kernels.dlda
+import topiary.engine.models.dlda.kernel
 found = [name for name in sys.modules
     if name.startswith(("numba_cuda", "cuda.", "topiary.engine.gpu.cuda", "topiary.engine.gpu.warp"))]
 assert not found, found

@@ -13,7 +13,7 @@ from process_samples import NOBODY, ended, order, small_corpus, wait_for, writte
 from relay import Relay
 from sqlalchemy import update
 
-from topiary.app.jobs import launcher, logs, process, worker
+from topiary.app.jobs import control, launcher, logs, process, worker
 from topiary.store import points, queue, run_rows, runs, snapshots, tables
 from topiary.store.errors import Conflict, LostClaim
 from topiary.store.points import Point
@@ -63,7 +63,7 @@ def test_a_worker_killed_at_random_moments_and_resumed_is_bit_identical_to_one_n
             kill(row)
             killed += 1
             assert launcher.find_state(runs.get_run(db, run)) == "silent"
-            launcher.resume_run(db, run)
+            control.resume_run(db, run)
     assert killed > 0
     wait_for(db, run, ended)
     wait_for(db, whole, ended)
@@ -76,11 +76,11 @@ def test_pause_and_resume_change_nothing(db):
     whole, run = order(db, minibatches=1_500).number, order(db, minibatches=1_500).number
     launcher.start_queued_runs(db)
     wait_for(db, run, trains(5))
-    launcher.pause_run(db, run)
+    control.pause_run(db, run)
     row = wait_for(db, run, ended)
     assert row.state == "paused"
     assert row.message == f"paused after mini-batch {row.minibatch:,} of 1,500"
-    launcher.resume_run(db, run)
+    control.resume_run(db, run)
     wait_for(db, run, lambda each: each.state == "finished")
     wait_for(db, whole, ended)
     assert written(db, run) == written(db, whole)
@@ -90,15 +90,15 @@ def test_stop_keeps_what_there_is_and_can_be_taken_back(db):
     run = order(db, minibatches=20_000).number
     launcher.start_queued_runs(db)
     wait_for(db, run, trains(20))
-    launcher.stop_run(db, run)
+    control.stop_run(db, run)
     row = wait_for(db, run, ended)
     assert row.state == "stopped"
     assert row.minibatch >= 20
     with pytest.raises(Conflict):
-        launcher.stop_run(db, run)
-    launcher.resume_run(db, run)
+        control.stop_run(db, run)
+    control.resume_run(db, run)
     wait_for(db, run, trains(row.minibatch + 1))
-    launcher.stop_run(db, run)
+    control.stop_run(db, run)
     assert wait_for(db, run, ended).minibatch > row.minibatch
 
 
@@ -179,7 +179,7 @@ def test_a_dead_child_nobody_has_waited_for_counts_as_dead(db):
         time.sleep(0.01)
     assert process.check_life(row.process) == "dead"
     assert launcher.find_state(runs.get_run(db, run)) == "silent"
-    launcher.stop_run(db, run)
+    control.stop_run(db, run)
     assert runs.get_run(db, run).state == "stopped"
 
 
@@ -191,7 +191,7 @@ def test_queued_runs_start_when_there_is_room(db, monkeypatch):
     wait_for(db, first, trains(1))
     assert launcher.start_queued_runs(db) == []
     assert runs.get_run(db, second).state == "queued"
-    launcher.stop_run(db, first)
+    control.stop_run(db, first)
     wait_for(db, first, ended)
     assert wait_for(db, second, ended).state == "finished", "the worker that ended started the next run"
 
@@ -305,8 +305,8 @@ def workers_of(db):
 
 def test_a_queued_run_is_stopped_and_paused_without_a_worker(db):
     one, other = order(db).number, order(db).number
-    launcher.stop_run(db, one)
-    launcher.pause_run(db, other)
+    control.stop_run(db, one)
+    control.pause_run(db, other)
     assert runs.get_run(db, one).state == "stopped"
     assert runs.get_run(db, other).state == "paused"
 
@@ -325,9 +325,9 @@ def test_deleting_a_silent_run_works_and_deleting_a_training_one_does_not(db):
     launcher.start_queued_runs(db)
     row = wait_for(db, run, trains(5))
     with pytest.raises(Conflict, match="stop it"):
-        launcher.delete_run(db, run)
+        control.delete_run(db, run)
     kill(row)
-    launcher.delete_run(db, run)
+    control.delete_run(db, run)
     assert run not in [each.number for each in runs.list_runs(db)]
 
 
@@ -339,11 +339,11 @@ def test_a_living_worker_that_has_not_written_for_a_while_keeps_its_run(db):
     assert not runs.get_run(db, run).alive
     assert launcher.find_state(runs.get_run(db, run)) == "running"
     with pytest.raises(Conflict, match="stop it"):
-        launcher.delete_run(db, run)
+        control.delete_run(db, run)
     assert runs.get_run(db, run).state == "running"
 
 
-@pytest.mark.parametrize("end", [launcher.stop_run, launcher.pause_run])
+@pytest.mark.parametrize("end", [control.stop_run, control.pause_run])
 def test_a_run_whose_worker_died_keeps_its_results_when_it_is_ended(db, end):
     run = order(db).number
     attempt = runs.claim_run(

@@ -3,13 +3,14 @@
 import pytest
 from process_samples import SMALL
 
-from topiary.app.jobs.new_run import MOST_SEEDS, create_group, read_seeds
-from topiary.app.jobs.run_rules import NewRunError
+from topiary.app.jobs.new_run import MOST_SEEDS, create_runs, read_seeds
+from topiary.app.jobs.run_rules import NewRunError, RunRequest
 from topiary.store import runs
 
 
 def ordered(db, seeds=(), **more):
-    return create_group(db, "small", seeds, model="dlda", **{"texts": SMALL, "minibatches": 5} | more)
+    fields = {"texts": SMALL, "minibatches": 5} | more
+    return create_runs(db, RunRequest(corpus="small", seeds=seeds, model="dlda", **fields))
 
 
 def test_a_grid_is_every_combination_times_the_seeds_with_names_that_say_so(file):

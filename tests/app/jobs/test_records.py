@@ -1,10 +1,11 @@
 """Runs that learn their widths: what they write, and that interruptions change nothing of it."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from process_samples import bury, kill_after, order, small_corpus, written
+from process_samples import bury, kill_after, open_copy, order, written
 
 from tests.benchmarks import synthetic
 from topiary.app.analysis.read_hierarchy import build_hierarchy
@@ -26,13 +27,27 @@ def grown(db, **changes):
     return order(db, averaged=True, **(GROWING | changes))
 
 
+@pytest.fixture(scope="module")
+def grown_folder(tmp_path_factory, corpus_folder):
+    """A folder whose store has such a run, trained, number 1."""
+    folder = tmp_path_factory.mktemp("grown")
+    with closing(open_copy(corpus_folder, folder)) as database:
+        trainer.train_run(database, grown(database).number)
+    return folder
+
+
+@pytest.fixture
+def db(grown_folder, tmp_path):
+    """A copy of that store."""
+    database = open_copy(grown_folder, tmp_path)
+    yield database
+    database.close()
+
+
 @pytest.fixture
 def finished(db):
-    """Such a run, trained."""
-    small_corpus(db)
-    number = grown(db).number
-    trainer.train_run(db, number)
-    return runs.get_run(db, number)
+    """The run that it has."""
+    return runs.get_run(db, 1)
 
 
 def changes(db, run):
@@ -131,7 +146,6 @@ def test_a_fork_of_a_growing_run_goes_on_growing(db, finished):
 
 
 def test_a_run_too_short_to_learn_its_widths_is_refused(db):
-    small_corpus(db)
     with pytest.raises(NewRunError, match=r"widths of 3 layers takes more than 45 mini-batches .* got 45"):
         order(db, minibatches=45, **GROWING)
     assert order(db, minibatches=46, **GROWING).planned == 46
@@ -139,7 +153,6 @@ def test_a_run_too_short_to_learn_its_widths_is_refused(db):
 
 def test_batch_gibbs_learns_its_widths_and_is_resumed_like_the_others(db, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
-    small_corpus(db)
     whole, broken = (grown(db, inference="gibbs").number for _ in range(2))
     trainer.train_run(db, whole)
     kills = 0

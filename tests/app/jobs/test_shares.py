@@ -35,7 +35,7 @@ def read(db, run):
 
 
 def test_a_run_ends_with_the_shares_of_every_document_as_a_page_computes_them(file):
-    run = order(file)
+    run = order(file, minibatches=20)
     trainer.train_run(file, run.number)
     row, snapshot = runs.get_run(file, run.number), find_snapshot(file, run.number)
     assert row.state == "finished"
@@ -69,7 +69,7 @@ def test_threads_and_blocks_change_no_bit_of_the_shares(file, monkeypatch):
 def test_a_run_interrupted_while_documents_are_placed_goes_on_there_and_shows_nothing_before(file, monkeypatch, asked):
     monkeypatch.setattr(work, "BLOCK", 50)
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
-    whole, broken = order(file).number, order(file).number
+    whole, broken = (order(file, minibatches=20).number for _ in range(2))
     trainer.train_run(file, whole)
     interrupt, append = claim.Interrupt(), shares.append_block
 
@@ -102,24 +102,24 @@ def test_a_run_interrupted_while_documents_are_placed_goes_on_there_and_shows_no
 
 def test_a_stopped_run_has_shares_under_its_latest_snapshot_and_a_paused_one_has_none(file, monkeypatch):
     for request, has_shares in (("stop", True), ("pause", False)):
-        run = order(file).number
+        run = order(file, minibatches=20).number
         ask, done = claim.Claim.record_minibatch, []
 
         def record(self, minibatch, *rest, request=request, real=ask, done=done):
             real(self, minibatch, *rest)
-            if minibatch == 30 and not done:
+            if minibatch == 10 and not done:
                 done.append(runs.send_request(file, self.row.number, request))
                 self.beat()
 
         monkeypatch.setattr(claim.Claim, "record_minibatch", record)
         trainer.train_run(file, run)
         monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
-        assert runs.get_run(file, run).minibatch == 30
+        assert runs.get_run(file, run).minibatch == 10
         assert (read(file, run) is not None) == has_shares
 
 
 def test_documents_that_are_appended_are_placed_when_needed_and_change_no_other(file):
-    run = order(file).number
+    run = order(file, minibatches=20).number
     trainer.train_run(file, run)
     before = read(file, run)
     more = small_corpus(file, documents=40, name="more")

@@ -12,7 +12,8 @@ from topiary.app.jobs.plan import RunOptions, make_plan
 from topiary.app.jobs.training import EXAMPLES, Training, TreeReference, find_best_documents, measure_effort
 from topiary.engine.contract import TEST, TRAIN, VALIDATION, Counts, Facts
 from topiary.engine.hierarchy import evaluate
-from topiary.engine.kernels import dlda, sdatm
+from topiary.engine.models.dlda import kernel as dlda
+from topiary.engine.models.sdatm import kernel as sdatm
 
 
 def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():

@@ -25,6 +25,7 @@ from topiary.app.jobs import (
 )
 from topiary.app.jobs.estimates import read_concentrations, read_latest
 from topiary.app.jobs.load_corpus import load_corpus
+from topiary.app.jobs.run_rules import RunRequest
 from topiary.engine import models, settings
 from topiary.engine.hierarchy import evaluate
 from topiary.engine.hierarchy.topics import unpack_topics
@@ -84,7 +85,7 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
 
 def test_the_papers_evaluation_is_a_figure_of_its_own_and_never_the_point_perplexity(file):
     plain, paper = (
-        new_run.create_run(file, "small", model="dlda", texts=SMALL, minibatches=30, paper_point=each).number
+        new_run.create_run(file, "small", model="dlda", texts=SMALL, minibatches=10, paper_point=each).number
         for each in (False, True)
     )
     for run in (plain, paper):
@@ -92,16 +93,14 @@ def test_the_papers_evaluation_is_a_figure_of_its_own_and_never_the_point_perple
     one, two = runs.get_run(file, plain), runs.get_run(file, paper)
     assert one.point_perplexity == two.point_perplexity
     ((at, value),) = points.read_curve(file, paper, "test_perplexity")
-    assert at == 30
+    assert at == 10
     assert value != two.point_perplexity
     assert two.message == f"{one.message}; test perplexity (600 sweeps, all test documents) {value:,.1f}"
     assert points.read_curve(file, plain, "test_perplexity") == []
 
 
-def test_a_snapshot_holds_topics_step_sizes_and_examples_of_every_topic(file):
-    run = order(file).number
-    trainer.train_run(file, run)
-    arrays = snapshots.load_snapshot(file, snapshots.list_snapshots(file, run)[-1].number)
+def test_a_snapshot_holds_topics_step_sizes_and_examples_of_every_topic(trained):
+    arrays = snapshots.load_snapshot(trained, snapshots.list_snapshots(trained, 1)[-1].number)
     assert arrays["phi.0"].shape == (40, 6)
     assert arrays["phi.1"].shape == (6, 3)
     assert arrays["r"].shape == (3,)
@@ -115,12 +114,10 @@ def test_a_snapshot_holds_topics_step_sizes_and_examples_of_every_topic(file):
         assert np.all((weights >= 0) & (weights <= 1 + 1e-6))
 
 
-def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywhere(file):
-    run = order(file).number
-    trainer.train_run(file, run)
-    row = snapshots.list_snapshots(file, run)[-1]
-    arrays = snapshots.load_snapshot(file, row.number)
-    corpus = load_corpus(file, corpora.get_corpus(file, runs.get_run(file, run).corpus))
+def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywhere(trained):
+    row = snapshots.list_snapshots(trained, 1)[-1]
+    arrays = snapshots.load_snapshot(trained, row.number)
+    corpus = load_corpus(trained, corpora.get_corpus(trained, 1))
     np.testing.assert_array_equal(arrays["everywhere"], records.find_common_words(corpus))
     for layer, values in enumerate(records.measure_npmi(corpus, unpack_topics(arrays, shown=True))):
         np.testing.assert_allclose(arrays[f"npmi.{layer}"], values, atol=1e-6)
@@ -141,21 +138,19 @@ def test_examples_are_about_the_subject_of_their_topic(file):
     assert clear >= 2
 
 
-def test_step_sizes_are_reported_for_every_layer_and_for_r(file):
-    run = order(file).number
-    trainer.train_run(file, run)
-    last = {(p.name, p.layer): p.value for p in points.read_points(file, run) if p.minibatch == 60}
+def test_step_sizes_are_reported_for_every_layer_and_for_r(trained):
+    last = {(p.name, p.layer): p.value for p in points.read_points(trained, 1) if p.minibatch == 60}
     for layer in (1, 2, 3):
         assert 0 < last["step_size_low", layer] <= last["step_size_mean", layer] <= last["step_size_high", layer] * 1.5
     assert 1 <= last["active_topics", 1] <= 6
 
 
 def test_the_averaged_protocol_is_reported_as_it_accumulates(file):
-    run = order(file, averaged=True).number
+    run = order(file, minibatches=21, averaged=True).number
     trainer.train_run(file, run)
     averaged = [p.minibatch for p in points.read_points(file, run) if p.name == "averaged_perplexity"]
-    assert averaged[0] == 60 * 4 // 7 + 1
-    assert averaged[-1] == 60
+    assert averaged[0] == 21 * 4 // 7 + 1
+    assert averaged[-1] == 21
     row = runs.get_run(file, run)
     assert row.averaged_perplexity is not None
     assert 1 < row.averaged_perplexity < 80
@@ -165,7 +160,7 @@ def test_the_averaged_protocol_is_reported_as_it_accumulates(file):
 def test_batch_gibbs_is_trained_and_resumed_like_the_others(file, learns, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
     texts = {"inference": "gibbs", "learn_concentrations": learns}
-    whole, broken = order(file, **texts).number, order(file, **texts).number
+    whole, broken = (order(file, minibatches=20, **texts).number for _ in range(2))
     trainer.train_run(file, whole)
     assert kill_after(file, broken, 30)
     trainer.train_run(file, runs.requeue_run(file, bury(file, broken)).number)
@@ -206,13 +201,13 @@ def test_a_run_watches_and_ends_by_validation_documents_and_is_judged_on_test_do
 
 def test_the_figure_on_test_documents_is_of_a_run_that_has_ended_and_made_again_by_one_that_goes_on(file, monkeypatch):
     small_corpus(file, name="three", validation=True)
-    whole, run = (order(file, corpus="three", inference="gibbs").number for _ in range(2))
+    whole, run = (order(file, minibatches=20, corpus="three", inference="gibbs").number for _ in range(2))
     trainer.train_run(file, whole)
     worked = claim.Claim.record_minibatch
 
     def ask(claim, minibatch, *rest):
         worked(claim, minibatch, *rest)
-        if minibatch == 30:
+        if minibatch == 10:
             runs.send_request(file, run, "pause")
 
     monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
@@ -221,14 +216,14 @@ def test_the_figure_on_test_documents_is_of_a_run_that_has_ended_and_made_again_
     monkeypatch.setattr(claim.Claim, "record_minibatch", worked)
     paused = runs.get_run(file, run)
     assert paused.state == "paused"
-    assert paused.message == f"paused after sweep {paused.minibatch} of 60"
+    assert paused.message == f"paused after sweep {paused.minibatch} of 20"
     ((at, value),) = points.read_curve(file, run, "test_mean_perplexity")
-    assert at == paused.minibatch < 60
+    assert at == paused.minibatch < 20
     assert estimates.choose_headline(paused, read_latest(file, run)).value == value
     runs.requeue_run(file, run)
     trainer.train_run(file, run)
     assert written(file, run) == written(file, whole)
-    assert [at for at, _ in points.read_curve(file, run, "test_mean_perplexity")] == [60]
+    assert [at for at, _ in points.read_curve(file, run, "test_mean_perplexity")] == [20]
 
 
 def test_a_corpus_without_validation_documents_is_watched_on_test_documents_as_ever(file):
@@ -249,7 +244,7 @@ def test_a_corpus_without_validation_documents_is_watched_on_test_documents_as_e
 )
 def test_without_tokens_to_hold_out_there_is_no_perplexity_and_the_run_says_so(file, kind, why):
     small_corpus(file, name="other", **kind)
-    run = order(file, corpus="other", averaged="lone" in kind).number
+    run = order(file, minibatches=20, corpus="other", averaged="lone" in kind).number
     trainer.train_run(file, run)
     row = runs.get_run(file, run)
     assert row.state == "finished"
@@ -282,7 +277,7 @@ def test_a_run_of_mini_batches_and_then_sweeps_is_trained_and_resumed_to_the_sam
 
 
 def test_sweeps_that_follow_mini_batches_are_told_of_read_all_documents_and_have_no_step_sizes(file):
-    run = order(file, **TWO_PHASES).number
+    run = order(file, minibatches=30, **TWO_PHASES).number
     trainer.train_run(file, run)
     told = [each for each in events.read_new_events(file, run)[0] if each.kind == "sweeps begin"]
     assert [(each.minibatch, each.text) for each in told] == [
@@ -291,16 +286,16 @@ def test_sweeps_that_follow_mini_batches_are_told_of_read_all_documents_and_have
     table = list(points.read_points(file, run))
     assert max(point.minibatch for point in table if point.name == "step_size_mean") == 20
     assert {point.documents for point in table if point.minibatch == 20} == {20 * 20}
-    assert {point.documents for point in table if point.minibatch == 60} == {20 * 20 + 40 * 90}
+    assert {point.documents for point in table if point.minibatch == 30} == {20 * 20 + 10 * 90}
     curve = points.read_curve(file, run, "point_perplexity")
     assert curve[0][0] == 1
-    assert curve[-1][0] == 60
+    assert curve[-1][0] == 30
 
 
 def test_a_fork_goes_on_in_the_phase_of_its_snapshot(file):
-    run = order(file, **TWO_PHASES).number
+    run = order(file, minibatches=30, **TWO_PHASES).number
     trainer.train_run(file, run)
-    for at, begins in ((60, []), (10, [10])):
+    for at, begins in ((30, []), (10, [10])):
         made = new_run.fork_run(file, forks.find_origin(file, run, minibatch=at), texts={}, minibatches=15)
         trainer.train_run(file, made.number)
         told = [each.minibatch for each in events.read_new_events(file, made.number)[0] if each.kind == "sweeps begin"]
@@ -343,7 +338,8 @@ def test_runs_of_a_group_give_way_until_all_are_readable_and_end_with_the_bits_o
     monkeypatch.setattr(estimates, "LEAST_SWEEPS", 3)
     monkeypatch.setattr(training, "SETTLED", 1.1)
     texts = SMALL | {"inference": "auto"}
-    group = new_run.create_group(file, "small", (1, 2), model="dlda", texts=texts, minibatches=60, until="settled")
+    asked = {"model": "dlda", "texts": texts, "minibatches": 60, "until": "settled"}
+    group = new_run.create_runs(file, RunRequest(corpus="small", seeds=(1, 2), **asked))
     alone = new_run.create_run(file, "small", model="dlda", texts=texts, minibatches=60, until="settled", seed=1)
     trained = []
     while waiting := queue.list_waiting(file):
@@ -457,9 +453,9 @@ def test_a_run_with_proposed_widths_tries_narrower_ones_once_and_keeps_the_choic
 
 def test_a_run_of_a_given_length_has_that_length(file, monkeypatch):
     monkeypatch.setattr(estimates, "LEAST_SWEEPS", 3)
-    run = order(file, minibatches=80, inference="auto").number
+    run = order(file, minibatches=40, inference="auto").number
     trainer.train_run(file, run)
-    assert runs.get_run(file, run).minibatch == 80
+    assert runs.get_run(file, run).minibatch == 40
 
 
 def test_a_snapshot_holds_the_mean_topics_and_the_curve_has_their_perplexity(file):
@@ -487,14 +483,14 @@ def test_coordinate_ascent_ends_where_its_bound_no_longer_rises(file):
 
 def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)  # beats after every mini-batch: more places to die
-    whole = order(file, averaged=True).number
+    whole = order(file, minibatches=30, averaged=True).number
     trainer.train_run(file, whole)
     request = written(file, whole)
     rng = np.random.default_rng(3)
-    for _ in range(4):
-        run = order(file, averaged=True).number
+    for _ in range(3):
+        run = order(file, minibatches=30, averaged=True).number
         kills = 0
-        while kill_after(file, run, int(rng.integers(1, 70))):
+        while kill_after(file, run, int(rng.integers(1, 40))):
             kills += 1
             runs.requeue_run(file, bury(file, run))
         assert kills > 0
@@ -507,9 +503,8 @@ def _last_generation(db, run):
 
 
 @pytest.mark.parametrize("damaged", [1, 2])
-def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_same_bits(file, monkeypatch, damaged):
-    whole, run = order(file).number, order(file).number
-    trainer.train_run(file, whole)
+def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_same_bits(trained, monkeypatch, damaged):
+    run = order(trained).number
     worked, interrupt = claim.Claim.record_minibatch, claim.Interrupt()
 
     def ask(claim, minibatch, *rest):
@@ -517,22 +512,20 @@ def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_sa
         interrupt.requested = minibatch >= 45
 
     monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
-    trainer.train_run(file, run, interrupt=interrupt)
+    trainer.train_run(trained, run, interrupt=interrupt)
     monkeypatch.setattr(claim.Claim, "record_minibatch", worked)
     for generation in range(damaged):
-        flip_checkpoint(file, run, _last_generation(file, run) - generation)
-    runs.requeue_run(file, run)
-    trainer.train_run(file, run)
-    assert written(file, run) == written(file, whole)
-    told = [each.text for each in events.read_new_events(file, run)[0] if each.kind == "damaged"]
+        flip_checkpoint(trained, run, _last_generation(trained, run) - generation)
+    runs.requeue_run(trained, run)
+    trainer.train_run(trained, run)
+    assert written(trained, run) == written(trained, 1)
+    told = [each.text for each in events.read_new_events(trained, run)[0] if each.kind == "damaged"]
     (said,) = told  # what was told of a later mini-batch went with it
     assert said.endswith("begins from the start" if damaged == 2 else "at mini-batch 44")
 
 
-def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
-    whole = order(file).number
-    trainer.train_run(file, whole)
-    run = order(file).number
+def test_a_run_paused_again_and_again_is_bit_identical(trained, monkeypatch):
+    run = order(trained).number
     for stop_at in (1, 2, 17, 18, 45):
         interrupt = claim.Interrupt()
         worked = claim.Claim.record_minibatch
@@ -542,13 +535,13 @@ def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
             flag.requested = minibatch >= at
 
         monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
-        trainer.train_run(file, run, interrupt=interrupt)
+        trainer.train_run(trained, run, interrupt=interrupt)
         monkeypatch.setattr(claim.Claim, "record_minibatch", worked)
-        row = runs.get_run(file, run)
+        row = runs.get_run(trained, run)
         assert (row.state, row.minibatch) == ("paused", stop_at)
-        runs.requeue_run(file, run)
-    trainer.train_run(file, run)
-    assert written(file, run) == written(file, whole)
+        runs.requeue_run(trained, run)
+    trainer.train_run(trained, run)
+    assert written(trained, run) == written(trained, 1)
 
 
 def test_the_number_of_threads_changes_no_bit(file):
@@ -563,16 +556,16 @@ def test_the_number_of_threads_changes_no_bit(file):
 
 
 def test_a_wish_to_stop_ends_the_run_with_a_checkpoint(file):
-    run = order(file).number
+    run = order(file, minibatches=20).number
     runs.send_request(file, run, "stop")
     trainer.train_run(file, run)
     row = runs.get_run(file, run)
     assert row.state == "stopped"
-    assert row.minibatch < 60
+    assert row.minibatch < 20
 
 
 def test_an_out_of_date_attempt_writes_nothing_and_says_so(file, monkeypatch):
-    run = order(file).number
+    run = order(file, minibatches=25).number
     step = training.Training.step
     taken = []
 
@@ -633,16 +626,15 @@ def test_what_is_an_error_of_the_store_is_its_sentence_without_a_traceback(file,
 
 
 @pytest.mark.parametrize("meta", [{}, {"effort": {}, "scores": [None, None]}, {"effort": {"colour": 1}, "scores": []}])
-def test_a_checkpoint_whose_costs_or_scores_are_damaged_gives_way_to_the_one_before(file, monkeypatch, meta):
-    whole, run = order(file).number, order(file).number
-    trainer.train_run(file, whole)
-    assert kill_after(file, run, 40)
-    bury(file, run)
-    with file.write() as connection:
+def test_a_checkpoint_whose_costs_or_scores_are_damaged_gives_way_to_the_one_before(trained, monkeypatch, meta):
+    run = order(trained).number
+    assert kill_after(trained, run, 40)
+    bury(trained, run)
+    with trained.write() as connection:
         connection.execute(tables.checkpoints.update().where(tables.checkpoints.c.run == run).values(meta=meta))
-    runs.requeue_run(file, run)
-    trainer.train_run(file, run)
-    assert written(file, run) == written(file, whole)
+    runs.requeue_run(trained, run)
+    trainer.train_run(trained, run)
+    assert written(trained, run) == written(trained, 1)
 
 
 def test_running_out_of_memory_is_said_in_a_sentence(file, monkeypatch):
@@ -653,8 +645,8 @@ def test_running_out_of_memory_is_said_in_a_sentence(file, monkeypatch):
     assert runs.get_run(file, run).message.startswith("out of memory: use fewer topics")
 
 
-def test_a_failed_run_can_be_resumed(file, monkeypatch):
-    run = order(file).number
+def test_a_failed_run_can_be_resumed(trained, monkeypatch):
+    run = order(trained).number
     step = training.Training.step
     monkeypatch.setattr(
         training.Training,
@@ -662,13 +654,11 @@ def test_a_failed_run_can_be_resumed(file, monkeypatch):
         lambda self, p: step(self, p) if p.minibatch < 41 else (_ for _ in ()).throw(ValueError("no")),
     )
     with pytest.raises(ValueError, match="no"):
-        trainer.train_run(file, run)
+        trainer.train_run(trained, run)
     monkeypatch.setattr(training.Training, "step", step)
-    runs.requeue_run(file, run)
-    trainer.train_run(file, run)
-    whole = order(file).number
-    trainer.train_run(file, whole)
-    assert written(file, run) == written(file, whole)
+    runs.requeue_run(trained, run)
+    trainer.train_run(trained, run)
+    assert written(trained, run) == written(trained, 1)
 
 
 @pytest.mark.parametrize("state", ["paused", "stopped", "failed", "finished"])
@@ -751,7 +741,7 @@ def test_a_worker_that_cannot_write_starts_no_others(file, monkeypatch, error, s
 
 def test_documents_that_come_later_change_no_bit_of_a_run_and_a_fork_reads_them(file, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
-    whole, broken = order(file, inference="gibbs").number, order(file, inference="gibbs").number
+    whole, broken = (order(file, minibatches=20, inference="gibbs").number for _ in range(2))
     trainer.train_run(file, whole)
     assert kill_after(file, broken, 30)
     more = small_corpus(file, documents=40, name="more")

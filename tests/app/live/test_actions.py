@@ -93,8 +93,9 @@ def test_a_viewer_is_refused(actions, verb):
 
 
 def test_what_an_analyst_does_is_in_the_audit_log_line_by_line(actions, tmp_path, monkeypatch):
-    for name in ("stop_run", "pause_run", "resume_run"):
-        monkeypatch.setattr(launcher, name, lambda *_: None)
+    monkeypatch.setattr(launcher, "find_work_state", lambda row: "paused")
+    for name in ("send_request", "requeue_run"):
+        monkeypatch.setattr(runs, name, lambda *_, **__: None)
     analyst = actions.on_behalf_of(Visitor("analyst", "192.0.2.8", "0123456789abcdef"))
     for verb in ("stop", "pause", "resume"):
         getattr(analyst, verb)(1)
@@ -163,8 +164,6 @@ def test_one_thread_at_a_time_starts_runs_and_the_others_do_not_wait_for_it(db, 
     acting.fill()
     acting.fill()  # it is too soon
     assert len(filled) == 1
-    acting.fill(now=True)
-    assert len(filled) == 2
 
 
 def test_a_failed_run_is_ordered_again_with_half_of_its_mini_batches(db, acting):
@@ -203,7 +202,7 @@ def test_damage_is_written_down_by_the_server_whoever_found_it(db, acting):
 
 @pytest.mark.parametrize(("seeds", "groups"), [((), [None]), ((2, 5), [2, 2])])
 def test_the_seeds_of_the_form_are_a_group_as_the_command_line_makes_it(actions, monkeypatch, seeds, groups):
-    monkeypatch.setattr(Actions, "fill", lambda *_, **__: None)
+    monkeypatch.setattr(launcher, "start_queued_runs", lambda _: [])
     asked = RunRequest(corpus=1, model="dlda", texts={"layers": "4-2"}, minibatches=3, seed=2, seeds=seeds, name="mine")
     made = actions.create(asked)
     assert [row.seed for row in made] == list(seeds or (2,))

@@ -10,9 +10,7 @@ import pytest
 
 from topiary.app.ingest import options
 from topiary.app.ingest.options import ImportOptions, OptionError
-from topiary.app.ingest.report.observing import Cut
-from topiary.app.ingest.report.recommending import Recommendation, describe_recommendation
-from topiary.app.ingest.report.report import Report, Share
+from topiary.app.ingest.report import Cut, Recommendation, Report, Share, describe_recommendation
 from topiary.app.ingest.tables.values import Column
 from topiary.app.jobs import progress
 from topiary.app.jobs.ingest_process import ImportStatus, InspectionStatus

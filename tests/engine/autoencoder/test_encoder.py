@@ -10,7 +10,7 @@ from topiary.engine import streams
 from topiary.engine.autoencoder import adam, amortised, encoder, hybrid, hybrid_step
 from topiary.engine.contract import Facts, Sweeps
 from topiary.engine.gibbs.local import Sampler
-from topiary.engine.kernels import datm
+from topiary.engine.models.datm import kernel as datm
 from topiary.engine.settings import SettingError
 from topiary.engine.shared_settings import EncoderShape
 from topiary.engine.streams import Address

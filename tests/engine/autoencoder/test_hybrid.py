@@ -15,7 +15,7 @@ from topiary.engine.autoencoder.encoder import PER_LAYER
 from topiary.engine.contract import Batch, Facts, Sweeps, flatten, unflatten
 from topiary.engine.corpus import thin_tokens
 from topiary.engine.gibbs.local import LayerCounts
-from topiary.engine.kernels import datm
+from topiary.engine.models.datm import kernel as datm
 
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many steps, too slow with the compiler off")
 

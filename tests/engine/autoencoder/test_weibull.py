@@ -12,7 +12,7 @@ from scipy import integrate, special, stats
 from topiary.engine.autoencoder import hybrid, hybrid_step, rsvi, weibull
 from topiary.engine.autoencoder.weibull import HIGH_SHAPE, LEAST_MEAN, LEAST_PRIOR, LEAST_THETA, LOW_SHAPE, MOST_THETA
 from topiary.engine.contract import Facts
-from topiary.engine.kernels import datm
+from topiary.engine.models.datm import kernel as datm
 
 FAMILIES = {"weibull": weibull, "gamma": rsvi}
 SHAPES = (LOW_SHAPE, 0.05, 0.3, 1.0, 2.5, 40.0, HIGH_SHAPE)

@@ -13,8 +13,9 @@ from topiary.engine.gpu import memory
 from topiary.engine.gpu.blocks import BlockSweeper, cut_rows, make_sweeper
 from topiary.engine.gpu.devices import Buffers, DeviceArray, HostMemory, OneLane, SpareMemory
 from topiary.engine.gpu.memory import DeviceError
-from topiary.engine.kernels import dlda, lda_gibbs
-from topiary.engine.models.dlda import Config
+from topiary.engine.models.dlda import kernel as dlda
+from topiary.engine.models.dlda.settings import Config
+from topiary.engine.models.lda_gibbs import kernel as lda_gibbs
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 

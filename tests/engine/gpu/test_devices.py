@@ -11,9 +11,10 @@ from topiary.engine.contract import Batch, Facts, Sweeps, flatten, unflatten
 from topiary.engine.gpu.devices import DeviceArray, OneLane, read_arrays
 from topiary.engine.hierarchy.evaluate import evaluate_point
 from topiary.engine.hierarchy.shares import compute_shares
-from topiary.engine.kernels import dlda, lda_gibbs
-from topiary.engine.models.dlda import Config
-from topiary.engine.models.lda_gibbs import Config as LdaConfig
+from topiary.engine.models.dlda import kernel as dlda
+from topiary.engine.models.dlda.settings import Config
+from topiary.engine.models.lda_gibbs import kernel as lda_gibbs
+from topiary.engine.models.lda_gibbs.settings import Config as LdaConfig
 from topiary.engine.settings import SettingError
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")

@@ -16,7 +16,8 @@ from topiary.engine.gibbs.upper import Hyper
 from topiary.engine.gpu.devices import OneLane
 from topiary.engine.gpu.encoded import EncodedDocuments, EncodedSweeper
 from topiary.engine.hierarchy.shares import compute_shares
-from topiary.engine.kernels import datm, sdatm
+from topiary.engine.models.datm import kernel as datm
+from topiary.engine.models.sdatm import kernel as sdatm
 from topiary.engine.settings import SettingError
 from topiary.engine.streams import LOCAL, Address
 

@@ -7,7 +7,7 @@ import pytest
 
 from topiary.engine.contract import Batch, Facts, Rates, Sweeps
 from topiary.engine.hierarchy import evaluate
-from topiary.engine.kernels import dlda
+from topiary.engine.models.dlda import kernel as dlda
 
 
 def batch(words, counts, starts) -> Batch:

@@ -64,16 +64,28 @@ def test_a_folder_of_train_and_test_is_one_corpus(tmp_path: Path, db: Database) 
 
 
 @pytest.mark.parametrize(
-    "parts",
+    ("parts", "why"),
     [
-        {"data": np.ones((2, 3)), "offsets": np.array([1, 1])}, {"data": np.ones((2, 3)), "offsets": np.array([1])},
-        {"data": np.ones((1, 9)), "offsets": np.array([0])}, {"data": np.ones(3), "offsets": np.array([0])},
-        {"data": np.ones((2, 2, 2)), "indices": np.array([0, 1]), "indptr": np.array([0, 1, 2]), "format": b"bsr"},
-        {"data": np.ones((1, 2, 1)), "indices": np.array([7]), "indptr": np.array([0, 1, 1]), "format": b"bsr"},
+        ({"data": np.ones((2, 3)), "offsets": np.array([1, 1]), "format": b"dia"}, "is no sound file of NumPy"),
+        ({"data": np.ones((2, 3)), "offsets": np.array([1]), "format": b"dia"}, "is no sound file of NumPy"),
+        ({"data": np.ones((1, 9)), "offsets": np.array([0])}, "has no sparse matrix"),
+        ({"data": np.ones((2, 2, 2)), "indices": np.array([0, 1]), "indptr": np.array([0, 1, 2]), "format": b"bsr"},
+         "a place outside of it"),
+        ({"data": np.ones((1, 2, 1)), "indices": np.array([7]), "indptr": np.array([0, 1, 1]), "format": b"bsr"},
+         "a place outside of it"),
+        ({"data": np.ones(2), "indices": np.array([0, 7]), "indptr": np.array([0, 1, 2, 2, 2])}, "a place outside of it"),
     ],
 )  # fmt: skip
-def test_diagonals_and_boxes_that_do_not_fit_their_matrix_are_refused(parts: dict[str, object], tmp_path: Path) -> None:
+def test_positions_outside_of_their_matrix_are_refused(parts: dict[str, object], why: str, tmp_path: Path) -> None:
     write(tmp_path / "vocab.txt", VOCABULARY)
     np.savez(tmp_path / "a.npz", shape=np.array([4, 3]), **parts)  # type: ignore[arg-type]
-    with pytest.raises(IngestError, match="a place outside of it"):
+    with pytest.raises(IngestError, match=why):
         read_source(tmp_path / "a.npz")
+
+
+def test_a_matrix_whose_form_is_not_named_is_compressed_by_rows(tmp_path: Path) -> None:
+    write(tmp_path / "vocab.txt", VOCABULARY)
+    matrix = sparse.csr_matrix(COUNTS)
+    np.savez(tmp_path / "a.npz", data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=matrix.shape)
+    (rows,) = read_source(tmp_path / "a.npz").blocks()  # type: ignore[union-attr]
+    assert rows.counts.values.sum() == COUNTS.sum()

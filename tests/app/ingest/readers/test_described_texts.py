@@ -10,11 +10,10 @@ from typing import Any
 import openpyxl
 import pytest
 
-from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import import_path, inspect_path
+from topiary.app.ingest.importing import append_path, import_path, inspect_path
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.report.report import Report
+from topiary.app.ingest.report import Report
 from topiary.app.jobs.uploads import Uploads
 from topiary.store import corpora
 from topiary.store.database import Database

@@ -13,7 +13,8 @@ from topiary.app.ingest import registry
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import read_source
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers import json_files
+from topiary.app.ingest.readers import json as json_reader
+from topiary.app.ingest.readers.json import read_values
 from topiary.app.ingest.source import TextSource
 
 steady = settings(derandomize=True, database=None)
@@ -56,8 +57,8 @@ _VALUES = st.recursive(
 def test_objects_come_out_as_they_are_whatever_the_pieces(records: list[dict], piece: int, indent: int | None) -> None:
     text = json.dumps(records, indent=indent)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_files, "_PIECE", piece)
-        found = list(json_files.read_values(StringIO(text), Path("a.json")))
+        patch.setattr(json_reader, "_PIECE", piece)
+        found = list(read_values(StringIO(text), Path("a.json")))
     assert [record for _, record in found] == records
     lines = [text.count("\n", 0, place) + 1 for place in _begins(text, records)]
     assert [line for line, _ in found] == lines

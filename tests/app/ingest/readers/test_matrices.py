@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ingest_samples import PIXELS, idx, ldac, matlab, matrix_market, svmlight, uci, write
 from scipy import sparse as scipy_sparse
 
-from topiary.app.ingest import files, importing
+from topiary.app.ingest import importing, packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.options import ImportOptions, OptionError
@@ -47,7 +47,7 @@ def test_uci_documents_keep_together_over_chunks(tmp_path: Path, db: Database, m
     cells = [f"{d + 1} {w + 1} {counts[d, w]}\n" for d, w in zip(*np.nonzero(counts), strict=True)]
     write(tmp_path / "vocab.r.txt", "".join(f"w{n}\n" for n in range(9)))
     path = write(tmp_path / "docword.r.txt.gz", f"40\n9\n{len(cells)}\n" + "".join(cells))
-    monkeypatch.setattr(files, "CHUNK", 23)
+    monkeypatch.setattr(packing, "CHUNK", 23)
     row = import_path(db, path, NONE)
     assert dense(db, row.number).tolist() == counts[counts.any(axis=1)].tolist()
 
@@ -297,8 +297,8 @@ def test_chunks_are_whole_lines_that_add_up_and_count_on(raw: bytes, size: int) 
     import io as stdlib_io
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "CHUNK", size)
-        found = list(files.read_chunks(stdlib_io.BytesIO(raw), Path("a")))
+        patch.setattr(packing, "CHUNK", size)
+        found = list(packing.read_chunks(stdlib_io.BytesIO(raw), Path("a")))
     ended = raw if raw.endswith(b"\n") or not raw else raw + b"\n"
     assert b"".join(chunk for _, chunk in found) == ended
     line = 1

@@ -9,8 +9,8 @@ from ingest_samples import write
 
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import read_source
-from topiary.app.ingest.readers import text_kinds
 from topiary.app.ingest.source import TextDocument, TextSource
+from topiary.app.ingest.tables import sniff
 
 
 def read_mail_messages(path: Path) -> tuple[TextSource, list[TextDocument]]:
@@ -65,14 +65,14 @@ def test_only_a_line_after_an_empty_one_begins_a_message(tmp_path: Path) -> None
 
 
 def test_a_message_beyond_all_bounds_is_refused_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("topiary.app.ingest.readers.messages._LARGEST", 200)
+    monkeypatch.setattr("topiary.app.ingest.readers.mail._LARGEST", 200)
     path = write(tmp_path / "a.mbox", mbox("Subject: a\n\nb\n", "Subject: c\n\n" + "word " * 90))
     with pytest.raises(IngestError, match="line 6: has a message of more than"):
         read_mail_messages(path)
 
 
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("header", [b"Subject: " + b"=?" * 500_000, b"Content-Type: text/plain; " + b"a=b; " * 500_000])
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("header", [b"Subject: " + b"=?" * 50_000, b"Content-Type: text/plain; " + b"a=b; " * 50_000])
 def test_a_header_of_any_length_is_read_in_no_time(header: bytes, tmp_path: Path) -> None:
     _, (found,) = read_mail_messages(write(tmp_path / "a.eml", header + b"\n\npear\n"))
     assert found.text == "pear\n"
@@ -141,7 +141,7 @@ def test_a_message_of_any_country_has_its_author_and_date(stamp: str, date: str,
     "line", ["2021-03-12 14:05:01,123 - root: starting", "3/12/21 - Ann: hello", "14:05 - Ann: hello"]
 )
 def test_logs_and_the_like_are_no_chats(line: str) -> None:
-    assert text_kinds.find_kind_of_text(f"{line}\n" * 5) is None
+    assert sniff.find_kind_of_text(f"{line}\n" * 5) is None
 
 
 def test_several_chats_are_told_apart_by_a_column(tmp_path: Path) -> None:

@@ -9,18 +9,19 @@ from pathlib import Path
 import pytest
 from ingest_samples import SAMPLES, write
 from record_samples import ris_of
+from slow_inputs import grows_slowly
 
 from topiary.app.ingest import registry
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import inspect_path, read_source
 from topiary.app.ingest.new_documents import Rules, read_new_documents
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers import text_kinds
-from topiary.app.ingest.readers.references import decode_value, read_entries
-from topiary.app.ingest.report.report import list_lines
+from topiary.app.ingest.readers.publications import decode_value
+from topiary.app.ingest.report import list_lines
 from topiary.app.ingest.source import TextDocument, TextSource
+from topiary.app.ingest.tables import sniff
 from topiary.app.ingest.text.cleaning import make_word_pattern
-from topiary.app.ingest.text.wording import Wording
+from topiary.app.ingest.text.words import Wording
 
 
 def documents(path: Path, **options: str) -> tuple[TextSource, list[TextDocument]]:
@@ -105,36 +106,31 @@ def test_bibtex_is_read_as_people_read_it_and_a_broken_entry_takes_no_others_alo
 @Article{one,
   author = "Erd{\H o}s, Paul and {Bj{\"o}rk}, A.",  title = {{The {DNA}} of "quotes"},
   abstract = "He said {"}so{"} and left
-     50\% of it.", journal = acta # { Math}, date = 1999-05, keywords = {sea, ship; sail},
+     50\% of it.", journal = acta, date = 1999-05, keywords = {sea, ship; sail},
 }
 @book{broken, title = {Never closed, abstract = {lost
 }
 @misc{two, title={Fine}, abstract={An end}, year=2001}
 @inproceedings(three, title = {No abstract})"""
     source, found = documents(write(tmp_path / "library.txt", text))
-    assert [document.title for document in found] == [
-        "The DNA of “quotes”"[:11] + '"quotes"',
-        found[1].title,
-        "Fine",
-        "No abstract",
-    ]
+    assert [document.title for document in found] == ["The DNA of “quotes”"[:11] + '"quotes"', "Fine", "No abstract"]
     one = found[0]
     assert one.text == 'He said "so" and left 50% of it.'
     assert one.columns == {
-        "type": "article", "authors": "Erdős, Paul; Björk, A.", "year": "1999", "date": "1999-05", "journal": "Acta Math",
+        "type": "article", "authors": "Erdős, Paul; Björk, A.", "year": "1999", "date": "1999-05", "journal": "Acta",
         "keywords": "sea; ship; sail", "id": "one",
     }  # fmt: skip
-    assert any(
-        "1 entry has a brace or quotation mark that never closes and is read in part (line 10)" in n
-        for n in source.notes
-    )
-    assert "2 records have no abstract, of 4; only the words of the title are counted there" in source.notes
+    assert any("1 entry is damaged, as by a brace that never closes, and left out (line 10)" in n for n in source.notes)
+    assert "1 record has no abstract, of 3; only the words of the title are counted there" in source.notes
 
 
-@pytest.mark.timeout(30)
-def test_bibtex_made_to_be_slow_is_not() -> None:
-    for text in ("\n@a{b," * 100_000, "@a{b, c = " + "{" * 1_000_000, "@a{" + " " * 1_000_000, "@a{b,c=" * 200_000):
-        assert sum(1 for _ in read_entries(text)) < 200_000
+def test_bibtex_made_to_be_slow_is_not(tmp_path: Path) -> None:
+    def read(text: str) -> None:
+        path = write(tmp_path / "a.bib", "@a{b, title={pear}}\n" + text)
+        assert list(read_source(path).documents())  # type: ignore[union-attr]
+
+    for begin, piece in (("\n@a{b,", ""), ("@a{b, c = ", "{"), ("@a{", " "), ("@a{b,c=", "")):
+        assert grows_slowly(read, begin, piece)
     assert decode_value(r"{\'E}tude~of $x$") == "Étude of"
 
 
@@ -152,7 +148,7 @@ def test_bibtex_made_to_be_slow_is_not() -> None:
     ],
 )  # fmt: skip
 def test_a_text_is_known_by_its_content_alone(text: str, kind: str | None) -> None:
-    assert text_kinds.find_kind_of_text(text.removeprefix("\ufeff")) == kind
+    assert sniff.find_kind_of_text(text.removeprefix("\ufeff")) == kind
 
 
 @pytest.mark.parametrize("name", ["ris", "wos", "medline", "bibtex"])

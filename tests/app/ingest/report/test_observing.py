@@ -10,7 +10,7 @@ from topiary.app.ingest import vectorise
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import inspect_path
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.report.observing import Limits, Vocabulary, count_met, make_cuts
+from topiary.app.ingest.report import Limits, Vocabulary, count_met, make_cuts
 
 WORDS = ("rare", "usual", "common", "other", "everywhere")
 DOCUMENTS, TOTALS = np.array([1, 4, 9, 5, 5]), np.array([1, 12, 30, 11, 20])

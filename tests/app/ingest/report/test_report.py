@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from topiary.app.ingest.report.observing import Cut
-from topiary.app.ingest.report.report import Report, Share, list_columns, list_cuts, list_lines, list_summary
+from topiary.app.ingest.report import Cut, Report, Share, list_columns, list_cuts, list_lines, list_summary
 from topiary.app.ingest.tables.values import Column
 
 REPORT = Report(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from topiary.app.ingest.tables.column_names import Pattern, PatternError, propose_pattern
+from topiary.app.ingest.tables.names import Pattern, PatternError, propose_pattern
 
 
 @pytest.mark.parametrize(

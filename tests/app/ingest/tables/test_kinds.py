@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from topiary.app.ingest.tables.kinds import (
+from topiary.app.ingest.tables.values import (
     MOST_COLUMNS,
     MOST_LEVELS,
     NO_DATE,

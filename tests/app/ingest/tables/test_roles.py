@@ -10,7 +10,7 @@ from ingest_samples import write
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import inspect_path, read_source
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.report.report import list_lines
+from topiary.app.ingest.report import list_lines
 from topiary.app.ingest.source import TextSource
 from topiary.app.ingest.tables.roles import Roles, find_roles
 

@@ -15,8 +15,8 @@ from ingest_samples import write
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import import_path, read_source
 from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.readers import workbook_arrow
 from topiary.app.ingest.source import TextSource
-from topiary.app.ingest.tables import sheets
 from topiary.app.ingest.tables.values import Column
 from topiary.engine.contract import TEST, TRAIN
 from topiary.store import corpora
@@ -138,7 +138,7 @@ def test_an_empty_first_sheet_and_a_hidden_one_are_passed_over(tmp_path: Path) -
 
 
 def test_rows_far_below_the_last_cell_are_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sheets, "BLANK_ROWS", 5)
+    monkeypatch.setattr(workbook_arrow, "BLANK_ROWS", 5)
     path = workbook(tmp_path, [["text", "n"], ["red pear", 1], *[[None]] * 9, ["green fig", 2]])
     assert [document.text for document in opened(path).documents()] == ["red pear"]
 

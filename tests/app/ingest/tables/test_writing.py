@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_samples import write
 
-from topiary.app.ingest import files, registry
+from topiary.app.ingest import packing, registry
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import read_source
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.source import CountSource, TextSource
-from topiary.app.ingest.tables import writing
+from topiary.app.ingest.tables import sniff
 
 steady = settings(derandomize=True, database=None)
 
@@ -108,7 +108,7 @@ def test_a_quotation_mark_that_never_closes_does_not_swallow_a_sample(tmp_path: 
 def test_a_cell_of_several_lines_at_the_end_of_the_sample_is_no_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_SAMPLE_LINES", 5)
+    monkeypatch.setattr(sniff, "_SAMPLE_LINES", 5)
     text = 'text,label\npear,a\nfig,b\nrye,a\n"one\ntwo, three\nfour",b\nnut,a\n'
     _, found = documents(write(tmp_path / "a.csv", text))
     assert found[3] == ("one\ntwo, three\nfour", "b")
@@ -130,7 +130,7 @@ def test_what_is_written_with_all_cells_quoted_is_read_back_or_doubted(rows: lis
     lines = [
         delimiter.join('"' + cell.replace('"', '""') + '"' for cell in row) + "\n" for row in [["x", "y", "z"], *rows]
     ]
-    found = writing.find_writing_in("".join(lines).splitlines(keepends=True), Path("a.csv"), whole=True)
+    found = sniff.find_writing_in("".join(lines).splitlines(keepends=True), Path("a.csv"), whole=True)
     assert (found.delimiter, found.quote) == (delimiter, '"') or found.doubt
 
 
@@ -221,7 +221,7 @@ def test_what_is_written_so_and_said_to_be_so_is_read_back(
     path = tmp_path_factory.mktemp("cells") / "a.csv"
     path.write_text("".join(lines), encoding="utf-8")
     options = ImportOptions(separator=delimiter, quote=quote)
-    found = writing.read_cells(path, writing.find_writing(path, options), options.encoding)
+    found = sniff.read_cells(path, sniff.find_writing(path, options), options.encoding)
     assert [row for _, row in found] == rows
 
 
@@ -262,9 +262,9 @@ def test_cells_with_lines_in_a_file_whose_lines_end_in_carriage_returns_stay_who
 def test_lines_end_in_carriage_returns_whatever_the_pieces_in_which_they_are_read(
     size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_PIECE", size)
+    monkeypatch.setattr(packing, "_PIECE", size)
     path = write(tmp_path / "a.txt", "red\r\ngreen\r\rblue\nlast")
-    assert list(files.read_lines(path)) == [(1, "red"), (2, "green"), (3, ""), (4, "blue"), (5, "last")]
+    assert list(packing.read_lines(path)) == [(1, "red"), (2, "green"), (3, ""), (4, "blue"), (5, "last")]
 
 
 def test_what_looks_like_row_names_or_titles_but_is_a_ragged_table_is_refused(tmp_path: Path) -> None:

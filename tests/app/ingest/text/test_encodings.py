@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from ingest_samples import everything, write
 
-from topiary.app.ingest import files
+from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import import_path, read_source
 from topiary.app.ingest.options import ImportOptions
@@ -79,22 +79,22 @@ def test_damaged_utf8_is_refused_and_not_guessed_at(bad: bytes, tmp_path: Path, 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", bytes(range(256)) * 20)
     with pytest.raises(IngestError, match="is not UTF-8"):
-        list(files.read_lines(path))
+        list(packing.read_lines(path))
 
 
 def test_the_first_doubtful_letter_may_come_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "CHUNK", 1_000)
+    monkeypatch.setattr(packing, "CHUNK", 1_000)
     path = write(tmp_path / "a.txt", b"plain words here\n" * 1_000 + (TEXTS["ru"] + "\n").encode("koi8-r"))
-    assert files.find_encoding(path, "utf-8") == encodings.Encoding(
+    assert packing.find_encoding(path, "utf-8") == encodings.Encoding(
         "koi8_r", "a guess from its letters, for it is not UTF-8", guessed=True
     )
 
 
 def test_a_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", (TEXTS["ru"] + "\n").encode("koi8-r"))
-    assert files.find_encoding(path, "utf-8").name == "koi8_r"
+    assert packing.find_encoding(path, "utf-8").name == "koi8_r"
     write(path, "tea\n")
-    assert files.find_encoding(path, "utf-8").name == "utf-8"
+    assert packing.find_encoding(path, "utf-8").name == "utf-8"
 
 
 def test_texts_of_a_folder_are_each_read_as_their_letters_suggest(tmp_path: Path) -> None:

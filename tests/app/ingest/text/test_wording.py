@@ -13,7 +13,7 @@ from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.new_documents import clean_with_places
 from topiary.app.ingest.text import languages
 from topiary.app.ingest.text.cleaning import clean_text, make_word_pattern
-from topiary.app.ingest.text.wording import MOST_PHRASES, Pairs, Wording, find_sentences, join_phrases, load_wording
+from topiary.app.ingest.text.words import MOST_PHRASES, Pairs, Wording, find_sentences, join_phrases, load_wording
 
 USUAL = Wording(pattern=make_word_pattern())
 

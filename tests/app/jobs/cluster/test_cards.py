@@ -27,7 +27,7 @@ from tests.app.jobs.cluster.test_spread import (
     stepped,
     training_of,
 )
-from topiary.app.jobs import gpu, launcher, new_run, trainer
+from topiary.app.jobs import control, gpu, launcher, new_run, trainer
 from topiary.app.jobs import training as mathematics
 from topiary.app.jobs.cluster import place, spread, workers
 from topiary.app.jobs.cluster.cards import VISIBLE, AssignedCard, assign_cards
@@ -285,7 +285,7 @@ def test_a_run_whose_worker_has_no_card_fails_with_a_sentence_and_is_resumed(fil
     assert "resume-here" in [remedy.action for remedy in list_remedies(row)]
     monkeypatch.setattr(launcher, "start_queued_runs", lambda _: None)
     monkeypatch.setattr(gpu, "open_device", open_one_lane)
-    launcher.resume_run(file, run)
+    control.resume_run(file, run)
     trainer.train_run(file, run)
     assert runs.get_run(file, run).state == "finished"
 
@@ -293,10 +293,10 @@ def test_a_run_whose_worker_has_no_card_fails_with_a_sentence_and_is_resumed(fil
 def test_a_run_spread_over_cards_goes_on_by_processors_at_the_same_place(file, create, monkeypatch):
     monkeypatch.setattr(launcher, "start_queued_runs", lambda _: None)
     run = create().number
-    launcher.pause_run(file, run)
+    control.pause_run(file, run)
     with pytest.raises(Conflict, match=r"swept by gpu\+local:2, where alone it can go on"):
-        launcher.resume_run(file, run, "gpu")
-    launcher.resume_run(file, run, "here")
+        control.resume_run(file, run, "gpu")
+    control.resume_run(file, run, "here")
     assert runs.get_run(file, run).options["on"] == "local:2"
 
 

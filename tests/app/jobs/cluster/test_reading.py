@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 from ingest_samples import everything, text_folder, uci, write
 
-from topiary.app.ingest import survey
-from topiary.app.ingest.appending import append_path
+from topiary.app.ingest import vectorise
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.importing import append_path, import_path
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs.cluster import reading
 from topiary.app.jobs.cluster.place import PlaceError
@@ -41,7 +40,7 @@ def workers() -> Iterator[reading.WorkerMap]:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of seven documents, so that a few dozen of them are many batches."""
-    monkeypatch.setattr(survey, "DOCUMENTS", 7)
+    monkeypatch.setattr(vectorise, "DOCUMENTS", 7)
     monkeypatch.setattr(full_text, "_AT_ONCE", 10)
 
 

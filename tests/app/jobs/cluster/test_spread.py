@@ -259,7 +259,7 @@ def trained(db: Database, *, on: str = "", minibatches: int = 30, texts: dict[st
 
 
 @pytest.mark.parametrize("texts", [SWEPT, SMALL], ids=["sweeps", "mini-batches"])
-def test_a_run_on_two_processes_writes_what_a_run_in_one_writes_and_leaves_nothing_else(
+def test_a_run_on_two_processes_writes_what_a_run_in_one_writes_and_leaves_nothing_else_but_facts_about_workers(
     file, tmp_path, monkeypatch, texts
 ):
     (tmp_path / "temporary").mkdir()
@@ -267,6 +267,14 @@ def test_a_run_on_two_processes_writes_what_a_run_in_one_writes_and_leaves_nothi
     alone, together = trained(file, texts=texts), trained(file, on="local:2", texts=texts)
     assert written(file, together) == written(file, alone)
     assert list((tmp_path / "temporary").iterdir()) == []
+    facts = workers.read_cluster(runs.get_run(file, together).process)
+    assert sum(each.documents for each in facts.workers) == 90
+    assert facts.dashboard.startswith("http://127.0.0.1:")
+    for each in facts.workers:
+        assert each.address.startswith("tcp://127.0.0.1:")
+        assert each.lost is None
+        assert each.tokens_per_second > 0
+        assert 10_000_000 < each.memory < each.limit
 
 
 @pytest.mark.slow
@@ -295,19 +303,6 @@ def test_a_killed_process_sends_the_run_back_to_its_checkpoint_and_to_the_same_b
     assert 0 <= time.time() - facts.lost[0].lost < 120
     assert 0 < facts.lost[0].documents < 90
     assert written(file, together) == written(file, alone)
-
-
-@pytest.mark.parametrize("texts", [SWEPT, SMALL], ids=["sweeps", "mini-batches"])
-def test_workers_say_what_they_hold_how_fast_they_are_and_what_memory_they_take(file, texts):
-    run = trained(file, on="local:2", texts=texts)
-    facts = workers.read_cluster(runs.get_run(file, run).process)
-    assert sum(each.documents for each in facts.workers) == 90
-    assert facts.dashboard.startswith("http://127.0.0.1:")
-    for each in facts.workers:
-        assert each.address.startswith("tcp://127.0.0.1:")
-        assert each.lost is None
-        assert each.tokens_per_second > 0
-        assert 10_000_000 < each.memory < each.limit
 
 
 def test_a_run_that_only_loses_workers_gives_up_with_a_sentence(file, monkeypatch):

@@ -10,9 +10,10 @@ import psutil
 import pytest
 from process_samples import NOBODY, SMALL, ended, order, small_corpus, wait_for, written
 
-from topiary.app.jobs import launcher, map_work, new_run, trainer
+from topiary.app.jobs import control, launcher, map_work, new_run, trainer
 from topiary.app.jobs.cluster import place, whole
-from topiary.app.jobs.new_run import create_group
+from topiary.app.jobs.new_run import create_runs
+from topiary.app.jobs.run_rules import RunRequest
 from topiary.store import events, runs
 from topiary.store.database import Database, open_database
 
@@ -31,7 +32,7 @@ def file(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     db.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A scheduler with two workers, each a process that makes one thing at a time."""
     about = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
@@ -40,7 +41,8 @@ def cluster() -> Iterator[Any]:
 
 
 def group(db: Database, on: str, *, seeds: tuple[int, ...], minibatches: int = 40) -> list[int]:
-    rows = create_group(db, "small", seeds, model="dlda", texts=SMALL, minibatches=minibatches, on=on)
+    asked = {"model": "dlda", "texts": SMALL, "minibatches": minibatches, "on": on}
+    rows = create_runs(db, RunRequest(corpus="small", seeds=seeds, **asked))
     return [row.number for row in rows]
 
 
@@ -72,7 +74,7 @@ def test_a_run_whose_worker_dies_is_silent_and_goes_on_when_it_is_resumed(file, 
     time.sleep(2.0)  # Dask has given the task to another worker, which leaves the run alone
     row = runs.get_run(file, first)
     assert (launcher.find_state(row), row.attempt) == ("silent", 1)
-    launcher.resume_run(file, first)
+    control.resume_run(file, first)
     assert wait_for(file, first, ended).state == "finished"
     alone = new_run.create_run(file, "small", model="dlda", texts=SMALL, minibatches=minibatches, seed=1).number
     trainer.train_run(file, alone)
@@ -84,7 +86,7 @@ def test_a_run_on_a_cluster_pauses_when_it_is_asked_to(file, cluster):
     launcher.start_queued_runs(file)
     for number in run:
         wait_for(file, number, trains)
-        launcher.pause_run(file, number)
+        control.pause_run(file, number)
     assert [wait_for(file, number, ended).state for number in run] == ["paused", "paused"]
 
 
@@ -95,7 +97,7 @@ def test_a_task_leaves_a_run_alone_that_somebody_has_taken_up_since(file, monkey
     monkeypatch.setattr(map_work, "start_map", lambda _db, number: mapped.append(number))
     monkeypatch.setattr(whole, "train_run", lambda db, number: trained.append(number))
     if state == "stopped":
-        launcher.stop_run(file, run)
+        control.stop_run(file, run)
     whole.train_submitted(file.url, run, attempt)
     assert trained == mapped == []
     if state == "queued":
@@ -157,7 +159,7 @@ def test_a_run_in_front_of_the_queue_is_not_overtaken_by_a_group_that_has_more_r
     group(file, "local:4", seeds=(1, 2))
     runs.claim_run(file, first, {"pid": 1, "created": 0.0, "host": "elsewhere"})
     assert launcher.start_queued_runs(file) == []
-    launcher.stop_run(file, second)
+    control.stop_run(file, second)
     assert len(launcher.start_queued_runs(file)) == 2
 
 

@@ -1,1 +1,0 @@
-"""Networks of binary units above Poisson factors: local Gibbs sweeps, and moves of their weights."""

@@ -1,0 +1,1 @@
+"""The model datm: the deep autoencoding topic model."""

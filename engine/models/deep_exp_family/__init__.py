@@ -1,0 +1,1 @@
+"""The model deep-exp-family: deep exponential families."""

@@ -1,0 +1,1 @@
+"""The model dlda: deep latent Dirichlet allocation."""

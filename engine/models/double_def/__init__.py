@@ -1,0 +1,1 @@
+"""The model double-def: the double deep exponential family."""

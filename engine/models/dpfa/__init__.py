@@ -1,0 +1,1 @@
+"""The model dpfa: deep Poisson factor analysis."""

@@ -1,0 +1,1 @@
+"""The model lda-cavi: latent Dirichlet allocation by coordinate ascent."""

@@ -1,0 +1,1 @@
+"""The model lda-gibbs: latent Dirichlet allocation by Gibbs sampling."""

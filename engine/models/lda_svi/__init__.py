@@ -1,0 +1,1 @@
+"""The model lda-svi: latent Dirichlet allocation by stochastic variational inference."""

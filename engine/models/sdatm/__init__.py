@@ -1,0 +1,1 @@
+"""The model sdatm: the supervised deep autoencoding topic model."""
