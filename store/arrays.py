@@ -1,7 +1,7 @@
 """Named arrays as bytes and back, bit for bit, in numpy's own format and without pickle.
 
-A message is an ``.npz`` file, which :func:`numpy.load` reads: a zip with an ``.npy`` file for each array.  Its last four
-bytes, the comment of the zip, are the CRC-32 of all bytes before them.
+A message is an ``.npz`` file, which :func:`numpy.load` reads: a zip with an ``.npy`` file for each array.  Its last
+four bytes, the comment of the zip, are the CRC-32 of all bytes before them.
 
 Checkpoints are too large for one message and are several, their parts.  There the arrays are cut into pieces of
 consecutive rows, ``NAME@FIRST.npy`` after the number of their first row; the first part begins with ``layouts.json``, a
@@ -133,7 +133,9 @@ def read_layouts(part: bytes) -> dict[str, ArrayLayout]:
     """Return the types and shapes of all arrays of a message from its first part; raise DamagedArrays if it is not."""
     for file, *packed in _list_members(part):
         if file == _LAYOUTS:
-            return {name: ArrayLayout(dtype, tuple(shape)) for name, dtype, shape in json.loads(bytes(_read_bytes(*packed)))}
+            return {
+                name: ArrayLayout(dtype, tuple(shape)) for name, dtype, shape in json.loads(bytes(_read_bytes(*packed)))
+            }
     raise _report_missing()
 
 
@@ -217,16 +219,15 @@ def _cut_pieces(name: str, runs: Iterable[Array]) -> Iterator[tuple[str, Array]]
 
 
 def _pack_members(members: Iterable[tuple[str, Array | bytes]]) -> bytes:
-    """Return a zip of arrays, or of bytes, with a checksum at its end; random draws often do not shrink and stay raw."""
+    """Return a zip of arrays, or of bytes, with a checksum at its end; what does not shrink stays as it is."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
+    with zipfile.ZipFile(stream, "w", compresslevel=1) as archive:
         for file, content in members:
             head, raw = (b"", memoryview(content)) if isinstance(content, bytes) else _write_array(content)
             sample = zlib.compress(raw[:_SAMPLE], 1)
-            member = zipfile.ZipInfo(file)
-            if len(sample) <= 0.97 * min(len(raw), _SAMPLE):
-                member.compress_type, member._compresslevel = zipfile.ZIP_DEFLATED, 1  # type: ignore[attr-defined]
-            with archive.open(member, "w") as target:
+            shrinks = len(sample) <= 0.97 * min(len(raw), _SAMPLE)
+            archive.compression = zipfile.ZIP_DEFLATED if shrinks else zipfile.ZIP_STORED
+            with archive.open(file, "w") as target:
                 target.write(head)
                 target.write(raw)
         archive.comment = bytes(_CHECKSUM.size)

@@ -22,7 +22,9 @@ from topiary.store.tables import IsSound, column_blocks, corpus_blocks, corpus_t
 from topiary.store.tables import snapshots as snapshot_table
 from topiary.store.upkeep import Progress
 
-UNVERIFIED = "the indexes for searching, which are not read; and, on a PostgreSQL server, all rows, which it checks itself"
+UNVERIFIED = (
+    "the indexes for searching, which are not read; and, on a PostgreSQL server, all rows, which it checks itself"
+)
 """The parts of a store that the check does not verify, as a phrase for reports."""
 _MOST_LINES = 20  # of SQLite's report about its own pages, and of damaged rows of a table
 _NAMES = {"corpus_blocks": "blocks of documents", "corpus_columns": "columns", "topic_labels": "names of topics"}
@@ -137,14 +139,13 @@ def _check_database(db: Database) -> Iterator[Damage]:
 def _check_rows(db: Database, table: Table, findings: _Findings) -> None:
     """Find the rows of a table that are not the same as their copies."""
     damaged = select(*table.primary_key.columns).where(not_(IsSound(*table.columns)))
-    damaged = damaged.with_hint(table, "NOT INDEXED", "sqlite")
     with db.read() as connection:
         keys = connection.execute(damaged.limit(_MOST_LINES)).all()
         n_rows = connection.execute(select(func.count()).select_from(table)).scalar_one()
     if table.name in _COUNTED:
         findings.count(_NAMES.get(table.name, table.name.removeprefix("earlier_")), n_rows)
     for key in keys:
-        which = ", ".join(f"{name} {value}" for name, value in key._mapping.items())
+        which = ", ".join(f"{name} {value}" for name, value in key._asdict().items())
         findings.add(f"the row of {table.name} with {which} is not what was written", f"it is left out; {_RESTORE}")
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from topiary.store import events, run_rows
 from topiary.store import arrays as stored
+from topiary.store import events, run_rows
 from topiary.store.arrays import Array, ArrayLayout, StreamedArray
 from topiary.store.database import Database, now, retry_reads
-from topiary.store.errors import DamagedArrays, NotFound
+from topiary.store.errors import NotFound
 from topiary.store.points import read_last_values
 from topiary.store.run_rows import MEASURES, own_run
 from topiary.store.tables import checkpoint_parts, checkpoints, earlier_checkpoints

@@ -120,7 +120,7 @@ def read_columns(connection: Connection, corpus: int) -> tuple[CorpusColumn, ...
     """Return the rows of the columns of a corpus, in their order; a column with a damaged row is left out."""
     cells = (corpus_columns.c[each.name] for each in fields(CorpusColumn))
     query = select_sound(corpus_columns, *cells).where(corpus_columns.c.corpus == corpus)
-    return tuple(CorpusColumn(**row._mapping) for row in connection.execute(query.order_by(corpus_columns.c.place)))
+    return tuple(CorpusColumn(**row._asdict()) for row in connection.execute(query.order_by(corpus_columns.c.place)))
 
 
 def check_coverage(columns: Sequence[CorpusColumn], covered: dict[int, int], documents: int) -> None:

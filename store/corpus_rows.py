@@ -80,7 +80,7 @@ def read_corpus(connection: Connection, number: int, *, lock: bool = False) -> C
 
 
 def _make_row(row: Row[Any]) -> CorpusRow:
-    values = dict(row._mapping)
+    values = row._asdict()
     image_shape = values.pop("image_height"), values.pop("image_width")
     del values["state"], values["touched"]
     return CorpusRow(

@@ -112,7 +112,7 @@ def read_new_events(db: Database, run: int, cursor: int = 0, *, limit: int = 100
     """Return the events after ``cursor`` (0 at first), oldest first, and the ``cursor`` of the next call."""
     is_new = (events.c.run == run) & (events.c.number > cursor)
     columns = (events.c[name] for name in RunEvent._fields)
-    query = select_sound(events, *columns, index="events_by_number").where(is_new).order_by(events.c.number).limit(limit)
+    query = select_sound(events, *columns).where(is_new).order_by(events.c.number).limit(limit)
     with db.read() as connection:
         new = [_make_event(RunEvent(*row)) for row in connection.execute(query)]
     return new, new[-1].number if new else cursor
@@ -121,4 +121,6 @@ def read_new_events(db: Database, run: int, cursor: int = 0, *, limit: int = 100
 def _make_event(row: RunEvent) -> RunEvent:
     """Return a row with its change of the layers as such, instead of JSON."""
     change: Any = row.change
-    return row if change is None else row._replace(change=StructureChange(**change | {"topics": tuple(change["topics"])}))
+    return (
+        row if change is None else row._replace(change=StructureChange(**change | {"topics": tuple(change["topics"])}))
+    )

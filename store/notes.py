@@ -319,4 +319,4 @@ def _read_note(connection: Connection, number: int) -> NoteRow:
 
 
 def _read_notes(connection: Connection, query: Select[Any]) -> list[NoteRow]:
-    return [NoteRow(**row._mapping) for row in connection.execute(query.order_by(notes.c.number))]
+    return [NoteRow(**row._asdict()) for row in connection.execute(query.order_by(notes.c.number))]

@@ -13,7 +13,6 @@ from sqlalchemy.exc import ArgumentError, OperationalError, ProgrammingError
 from topiary.store.errors import ReplacedStore, StoreError
 from topiary.store.tables import store_version
 
-
 NEXT_NAME = "store-2.db"
 
 

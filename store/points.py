@@ -209,7 +209,7 @@ def read_newest(db: Database, run: int, name: str) -> dict[int, float]:
 
 def _select_later(run: int, cursor: int) -> Select[Any]:
     """Return the query of the points of a run after a cursor, oldest first, with their numbers."""
-    query = select_sound(points, points.c.number, *_COLUMNS, index="points_by_number")
+    query = select_sound(points, points.c.number, *_COLUMNS)
     return query.where(points.c.run == run, points.c.number > cursor).order_by(points.c.number)
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, delete, func, insert, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, delete, func, insert, not_, select, update
 
 from topiary.store.database import Database, now
 from topiary.store.errors import Conflict, DamagedArrays, DamagedRow, LostClaim, NotFound, StoreError
 from topiary.store.tables import (
+    IsSound,
     checkpoint_parts,
     checkpoints,
     corpora,
@@ -145,13 +146,15 @@ def explain_absence(connection: Connection, table: Table, n: int) -> StoreError 
     return DamagedRow(f"{what} {n} is damaged: its row is not what was written; restore the store from a backup")
 
 
-def describe_left_out(connection: Connection, table: Table, kind: str) -> str:
-    """Return the sentence about the damaged rows of runs or corpora, which lists leave out; empty if all are sound."""
-    is_shown = table.c.state.not_in(("deleted", "incomplete"))
-    total = connection.execute(select(func.count(table.c.number)).where(is_shown)).scalar_one()
-    n = total - connection.execute(select_sound(table, func.count(table.c.number)).where(is_shown)).scalar_one()
-    verb = f"{kind} is" if n == 1 else f"{kind} are"
-    return f"{n:,} damaged {verb} left out of this list; topiary check says which" if n else ""
+def describe_left_out(db: Database) -> str:
+    """Return the sentence about the damaged rows of runs and corpora, which lists leave out; empty if all are sound."""
+    parts = []
+    with db.read() as connection:
+        for table, one, many in ((runs, "run", "runs"), (corpora, "corpus", "corpora")):
+            damaged = select(func.count()).select_from(table).where(not_(IsSound(*table.columns)))
+            n = connection.execute(damaged).scalar_one()
+            parts += [f"{n:,} {one if n == 1 else many}"] * (n > 0)
+    return f"{' and '.join(parts)} left out because the rows are damaged; topiary check says which" if parts else ""
 
 
 def read_runs(connection: Connection) -> list[RunRow]:
@@ -176,7 +179,7 @@ def update_run(connection: Connection, n: int, *, if_attempt: int | None = None,
 
 def make_row(row: Row[Any]) -> RunRow:
     """Return a row of :func:`select_runs` as a frozen copy."""
-    values = dict(row._mapping)
+    values = row._asdict()
     if values["heartbeat_age"] is not None:
         values["heartbeat_age"] = max(0.0, values["heartbeat_age"])
     return RunRow(**values)

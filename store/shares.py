@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,15 @@ from topiary.store.arrays import Array, pack_arrays, unpack_arrays, verify_array
 from topiary.store.blocks import narrow_array
 from topiary.store.database import Database, now, retry_reads
 from topiary.store.errors import Conflict, DamagedArrays, NotFound
-from topiary.store.snapshots import NEW_SHARES, SHARES, delete_parts, insert_part, lock_snapshot, read_part, thin_snapshots
+from topiary.store.snapshots import (
+    NEW_SHARES,
+    SHARES,
+    delete_parts,
+    insert_part,
+    lock_snapshot,
+    read_part,
+    thin_snapshots,
+)
 from topiary.store.tables import snapshot_parts, snapshots
 
 UNITS = 65535  # units of a stored share in 1
@@ -109,8 +118,7 @@ def begin_set(db: Database, snapshot: int, made_by: str) -> int:
     end = 0
     for first, documents in db.transact(prepare):
         if first != end or not _is_intact(db, snapshot, first):
-            is_later = _is_of_set(snapshot) & (snapshot_parts.c.first >= end)
-            db.transact(lambda connection: connection.execute(delete(snapshot_parts).where(is_later)))
+            db.transact(partial(_cut_set, snapshot=snapshot, end=end))
             break
         end += documents
     return end
@@ -300,6 +308,11 @@ def _lock_set(connection: Connection, snapshot: int, made_by: str) -> int:
 
 def _is_of_set(snapshot: int) -> ColumnElement[bool]:
     return (snapshot_parts.c.snapshot == snapshot) & snapshot_parts.c.kind.in_((SHARES, NEW_SHARES))
+
+
+def _cut_set(connection: Connection, *, snapshot: int, end: int) -> None:
+    """Delete the blocks from document ``end`` on."""
+    connection.execute(delete(snapshot_parts).where(_is_of_set(snapshot), snapshot_parts.c.first >= end))
 
 
 def _list_blocks(connection: Connection, snapshot: int, *, published: bool = False) -> list[tuple[int, int]]:

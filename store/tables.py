@@ -144,10 +144,11 @@ class IsSound(FunctionElement[bool]):
 
 @compiles(IsSound, "sqlite")
 def _compare_copies(element: IsSound, *_: Any, **__: Any) -> str:
-    columns = [column for column in element.clauses if not isinstance(column.type, LargeBinary)]
-    table = columns[0].table.name  # type: ignore[attr-defined]
-    same = " AND ".join(f"copy.{column.name} IS {table}.{column.name}" for column in columns)  # type: ignore[attr-defined]
-    return f"EXISTS (SELECT 1 FROM {table} AS copy INDEXED BY {table}_copy WHERE {same})"  # noqa: S608 - our own names
+    columns: list[Any] = [column for column in element.clauses if not isinstance(column.type, LargeBinary)]
+    table, names = columns[0].table.name, [column.name for column in columns]
+    same = " AND ".join(f"original.{name} IS {table}.{name} AND copy.{name} IS {table}.{name}" for name in names)
+    both = f"{table} AS original NOT INDEXED, {table} AS copy INDEXED BY {table}_copy"
+    return f"EXISTS (SELECT 1 FROM {both} WHERE original.rowid = {table}.rowid AND {same})"  # noqa: S608 - our own names
 
 
 @compiles(IsSound, "postgresql")
@@ -155,13 +156,9 @@ def _trust_server(*_: Any, **__: Any) -> str:
     return "true"
 
 
-def select_sound(table: Table, *columns: Any, index: str = "") -> Select[Any]:
-    """Return the query of the sound rows of a table, of all its columns if none are given.
-
-    A large table needs an index to be looked up by; it may not be the copy, which would be compared with itself.
-    """
-    query = select(*(columns or (table,))).where(IsSound(*table.columns))
-    return query.with_hint(table, f"INDEXED BY {index}" if index else "NOT INDEXED", "sqlite")
+def select_sound(table: Table, *columns: Any) -> Select[Any]:
+    """Return the query of the sound rows of a table, of all its columns if none are given."""
+    return select(*(columns or (table,))).where(IsSound(*table.columns))
 
 
 metadata = MetaData()

@@ -140,7 +140,7 @@ def check(arguments: argparse.Namespace) -> int:
     except DamagedStore as error:
         progress.end()
         if arguments.json:
-            print_json(_list_damages(CheckReport({}, (Damage(str(error), ""),), 0)))
+            print_json(_list_damages(CheckReport({}, (Damage(str(error), ""),))))
         else:
             say(error)
         return FOUND
@@ -156,7 +156,7 @@ def check(arguments: argparse.Namespace) -> int:
 def _list_damages(report: CheckReport) -> dict[str, object]:
     """Return the facts that ``check --json`` prints."""
     damages = [damage._asdict() for damage in report.damages]
-    facts = {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
+    facts = {"whole": not damages, "read": report.read, "damages": damages}
     return facts | {"unverified": UNVERIFIED}
 
 
@@ -166,12 +166,10 @@ def _print_report(report: CheckReport, place: str) -> None:
         say(flatten_text(damage.what))
         say(f"    {flatten_text(damage.means)}")
     read = ", ".join(f"{n:,} {SINGLE.get(kind, kind) if n == 1 else kind}" for kind, n in report.read.items())
-    if report.unproved:
-        notify(f"{report.unproved:,} of these were written by an earlier version, partly without checksums")
-    sound = "what has a checksum is as it was written, and every row can be read"
+    sound = "everything is as it was written"
     verdict = f"{len(report.damages)} damaged" if report.damages else sound
     say(f"{place}: {verdict} (read: {read or 'nothing yet'})")
-    say(f"without checksums: {UNVERIFIED}")
+    say(f"not verified: {UNVERIFIED}")
 
 
 def backup(arguments: argparse.Namespace) -> int:

@@ -67,10 +67,6 @@ class RunFacts(Protocol):
     def parent(self) -> int | None: ...
     @property
     def parent_minibatch(self) -> int | None: ...
-    @property
-    def damage(self) -> str: ...
-    @property
-    def unusable(self) -> bool: ...
 
 
 def format_estimate(estimate: Estimate | None) -> str:
@@ -91,7 +87,6 @@ STATES = {
     "finished": "finished",
     "failed": "failed",
     "silent": "silent",
-    "damaged": "damaged",
 }
 
 

@@ -1,9 +1,11 @@
 """Small corpora and runs to put into a store."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -71,10 +73,29 @@ def append_points(db: Database, run: int, attempt: int, points: Sequence[Point])
     db.transact(work)
 
 
+def damage_rows(path: Path | str, table: str, statement: str) -> None:
+    """Run a statement of SQL that changes rows of a table, and leave the copies of them in its index as they are."""
+
+    def execute(*arguments: object) -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA writable_schema = ON")
+            return connection.execute(*arguments).fetchall()
+
+    (copy,) = execute("SELECT * FROM sqlite_schema WHERE name = ?", (f"{table}_copy",))
+    execute("DELETE FROM sqlite_schema WHERE name = ?", (f"{table}_copy",))
+    execute(statement)
+    execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", copy)
+
+
 def flip_snapshot(db: Database, number: int) -> None:
-    """Alter one bit of the last number of a snapshot."""
+    """Alter one bit of the topics of a snapshot."""
+    flip_part(db, number, snapshots.TOPICS)
+
+
+def flip_part(db: Database, snapshot: int, kind: str, first: int = 0) -> None:
+    """Alter one bit of the arrays of a part of a snapshot."""
     parts = tables.snapshot_parts
-    _flip(db, parts, (parts.c.snapshot == number) & (parts.c.kind == snapshots.TOPICS))
+    _flip(db, parts, (parts.c.snapshot == snapshot) & (parts.c.kind == kind) & (parts.c.first == first))
 
 
 def flip_checkpoint(db: Database, run: int, generation: int | None = None) -> None:
