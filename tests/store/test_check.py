@@ -54,8 +54,9 @@ def test_every_kind_of_damage_is_found_with_what_it_means(db, run):
         "removes it",
         f"run {run.number}, checkpoint at mini-batch 20": "the run goes on from that of mini-batch 10 when it is "
         "resumed",
-        f"predictions under snapshot {rows[2].number}, from document 0 on, are damaged": "they are computed again when they are wanted "
-        "again",
+        f"predictions under snapshot {rows[2].number}, from document 0 on, are damaged": (
+            "they are computed again when they are wanted again"
+        ),
     }
     flip_checkpoint(db, run.number, 1)
     assert [damage.means for damage in check_store(db).damages if "checkpoint" in damage.what] == [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sqlalchemy import select
-from store_samples import claimed_run
+from store_samples import claimed_run, flip_part
 
 from topiary.store import check, document_maps, snapshots, tables
 from topiary.store.document_maps import StoredMap
@@ -94,10 +94,7 @@ def test_a_damaged_map_is_reported_and_not_shown(db, run):
     snapshot = append(db, run, 9)
     document_maps.save_map(db, ME, draw(snapshot))
     assert check.check_store(db).damages == ()
-    with db.read() as connection:
-        blob = bytearray(connection.execute(select(tables.snapshot_parts.c.arrays)).scalar_one())
-    blob[-3] ^= 1
-    db.transact(lambda connection: connection.execute(update(tables.snapshot_parts).values(arrays=bytes(blob))))
+    flip_part(db, snapshot, snapshots.MAP)
     (damage,) = check.check_store(db).damages
     assert damage.what == f"maps of documents under snapshot {snapshot}, from document 0 on, are damaged"
     assert find(db, run) is None

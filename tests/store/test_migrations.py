@@ -1,4 +1,4 @@
-"""Stores are kept from version 0.1.0 on: a step brings the tables up to date, and stores from before are not touched."""
+"""Stores are kept from version 0.1.0 on: steps bring their tables up to date, and older ones are not touched."""
 
 import sqlite3
 from contextlib import closing
