@@ -95,8 +95,7 @@ def describe_protocol(run: Any, *, at_end: bool = False) -> str:
     protocol = run.options.get("test_protocol" if at_end else "protocol")
     if protocol is not None:
         return str(ScoreProtocol(**protocol))
-    damaged = getattr(run, "unusable", False)
-    return f"how it was judged is not known{', as its row in the store is damaged' if damaged else ''}"
+    return "how it was judged is not known"
 
 
 def choose_protocol(
@@ -239,7 +238,6 @@ def read_options(run: Any) -> RunOptions:
     DamagedRow
         When the row is damaged.
     """
-    run.check_usable()
     try:
         return RunOptions.from_json(run.options)
     except (TypeError, ValueError) as error:

@@ -108,7 +108,7 @@ def test_a_damaged_block_is_left_to_the_old_ways_and_mended_by_the_next_who_may_
 ) -> None:
     row, snapshot = place_all(db)
     with db.write() as connection:
-        connection.exec_driver_sql("UPDATE share_blocks SET arrays = x'00'")
+        connection.exec_driver_sql("UPDATE snapshot_parts SET arrays = x'00' WHERE kind = 'shares'")
     hierarchy = context.feed.hierarchy(1)
     node = hierarchy.nodes(1)[0]
     assert context.reader.rank(hierarchy, node).list_uses() == hierarchy.uses(node)
@@ -122,7 +122,7 @@ def test_documents_appended_later_are_placed_in_the_background(db: Database, con
     assert context.actions.started == []
     made_by = hash_share_origin(row)
     with db.write() as connection:
-        connection.exec_driver_sql("DELETE FROM share_sets")
+        connection.exec_driver_sql("DELETE FROM snapshot_parts WHERE kind = 'shares'")
     shares.begin_set(db, snapshot.number, made_by)
     layer = LayerShares(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.uint16), np.ones(1, np.uint16))
     shares.append_block(db, snapshot.number, made_by, 0, [layer, layer], np.ones(1))

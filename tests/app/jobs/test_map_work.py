@@ -100,13 +100,6 @@ def test_a_record_is_believed_while_its_process_lives(file, run):
     assert runs.get_run(file, run).process == {name: value for name, value in row.process.items() if name != "map"}
 
 
-def test_damage_to_a_record_is_damage_to_the_row(file, run):
-    row = runs.get_run(file, run)
-    runs.record_process(file, run, row.attempt, {"map": {"pid": 1, "words": 3}})
-    assert "process" in runs.get_run(file, run).damage
-    assert map_work.read_map_notice(runs.get_run(file, run)) == Notice()
-
-
 def test_the_process_ends_with_one_sentence_if_the_run_is_deleted_or_resumed(file, run, monkeypatch, capsys):
     monkeypatch.setenv("TOPIARY_STORE", file.url)
     monkeypatch.setattr(os, "nice", lambda _: 0)
