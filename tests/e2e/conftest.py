@@ -137,7 +137,7 @@ class InnerServer:
 
     _left: ClassVar[list[int]] = []  # ports of servers that have ended
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, interval: float = 0.0) -> None:
         from topiary.app.server import ports, serve
         from topiary.app.server.access import Authentication, Passwords
         from topiary.app.server.hosts import Hosts
@@ -149,6 +149,7 @@ class InnerServer:
         with ExitStack() as stack:
             site = stack.enter_context(serve.open_site(store, Authentication(Passwords())))
             bound = stack.enter_context(running(lambda: serve._bind_server(site, "127.0.0.1", port, reach)))
+            site.feed._interval = interval or site.feed._interval
             site.feed.start()
             assert site.feed.ready.wait(timeout=60)
             self._stack = stack.pop_all()
@@ -270,7 +271,7 @@ def share_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
             db = open_database(url)
             fill(db)
             db.close()
-            server = InnerServer(url)
+            server = InnerServer(url, interval=5.0)  # seconds between two looks into a store that does not change
             stack.callback(server.stop)
             return server
 
