@@ -198,7 +198,9 @@ def _raises(handler: ast.ExceptHandler) -> bool:
 
 
 def _is_empty(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether nothing stands in a function but its docstring, ``pass`` or an ellipsis."""
+    """Whether nothing stands in a function but its docstring, ``pass`` or an ellipsis, and others do not write it."""
+    if "abstractmethod" in map(ast.unparse, function.decorator_list):
+        return False
     rest = function.body[1:] if ast.get_docstring(function) else function.body
     return all(ast.unparse(node) in ("pass", "...") for node in rest)
 
