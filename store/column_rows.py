@@ -1,16 +1,15 @@
 """Rows and blocks of the typed columns of corpora, as corpora are written and columns are changed."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, delete, insert
 
 from topiary.store.arrays import Array, pack_arrays
-from topiary.store.cells import CellReader, is_text, match_list
 from topiary.store.errors import StoreError
-from topiary.store.tables import column_blocks, corpus_columns
+from topiary.store.tables import column_blocks, corpus_columns, select_sound
 
 DATE, NUMBER, CATEGORY, TEXT, ID = KINDS = ("date", "number", "category", "text", "id")
 LABEL = -1  # the place of the label among the columns
@@ -112,24 +111,16 @@ def replace_rows(
     """Store the rows of columns of a corpus in place of those that are there, or of the one at ``place``."""
     old = corpus_columns.c.corpus == corpus
     connection.execute(delete(corpus_columns).where(old if place is None else old & (corpus_columns.c.place == place)))
-    rows = [
-        {
-            **{name: getattr(each, name) for name in ("place", "name", "kind", "notation")},
-            **{name: getattr(each, name) for name in ("documents", "filled", "invalid")},
-            "corpus": corpus,
-            "levels": list(each.levels),
-        }
-        for each in columns
-    ]
+    rows = [{"corpus": corpus} | asdict(each) for each in columns]
     if rows:
         connection.execute(insert(corpus_columns), rows)
 
 
 def read_columns(connection: Connection, corpus: int) -> tuple[CorpusColumn, ...]:
     """Return the rows of the columns of a corpus, in their order; a column with a damaged row is left out."""
-    is_of_corpus = corpus_columns.c.corpus == corpus
-    rows = connection.execute(select(corpus_columns).where(is_of_corpus).order_by(corpus_columns.c.place)).all()
-    return tuple(column for row in rows if (column := _make_column(row)) is not None)
+    cells = (corpus_columns.c[each.name] for each in fields(CorpusColumn))
+    query = select_sound(corpus_columns, *cells).where(corpus_columns.c.corpus == corpus)
+    return tuple(CorpusColumn(**row._asdict()) for row in connection.execute(query.order_by(corpus_columns.c.place)))
 
 
 def check_coverage(columns: Sequence[CorpusColumn], covered: dict[int, int], documents: int) -> None:
@@ -152,16 +143,3 @@ def check_coverage(columns: Sequence[CorpusColumn], covered: dict[int, int], doc
         n_values = covered.get(each.place, 0) if each.has_values else documents
         if n_values != documents or each.documents != documents:
             raise StoreError(f"column {each.name!r} has {n_values:,} values for {documents:,} documents")
-
-
-def _make_column(row: Row[tuple[object, ...]]) -> CorpusColumn | None:
-    """Return the column of a row; None if a cell is damaged."""
-    cells = CellReader(row._asdict())
-    column = CorpusColumn(
-        **{name: cells.read_whole(name) for name in ("place", "documents", "filled", "invalid")},
-        name=cells.read_text("name"),
-        kind=cells.read_text("kind", KINDS),
-        notation=cells.read_text("notation", NOTATIONS),
-        levels=tuple(cells.read_json("levels", match_list(is_text), list[str]())),
-    )
-    return None if cells.damage else column

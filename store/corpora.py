@@ -86,12 +86,9 @@ def get_run_corpus(db: Database, run: RunRow) -> CorpusRow:
     NotFound
         If there is none.
     DamagedRow
-        If the row of the run or of the corpus is damaged, so that nothing can be computed with them.
+        If its row is damaged.
     """
-    run.check_usable()
-    row = get_corpus(db, run.corpus)
-    row.check_usable()
-    return limit_corpus(row, run.number)
+    return limit_corpus(get_corpus(db, run.corpus), run.number)
 
 
 def find_corpus(db: Database, name_or_number: str | int) -> CorpusRow:
@@ -431,10 +428,7 @@ def _split_runs(firsts: Array) -> Iterator[tuple[int, slice]]:
 def _read_firsts(connection: Connection, number: int) -> list[int]:
     """Return the numbers of the first documents of all blocks, ascending."""
     query = select(corpus_texts.c.first).where(corpus_texts.c.corpus == number).order_by(corpus_texts.c.first)
-    firsts = list(connection.execute(query).scalars())
-    if not all(type(first) is int for first in firsts):
-        raise DamagedArrays(f"a block of corpus {number} does not say which documents it holds; restore a backup")
-    return firsts
+    return list(connection.execute(query).scalars())
 
 
 def _read_blobs(connection: Connection, row: CorpusRow) -> Iterator[tuple[int, bytes]]:

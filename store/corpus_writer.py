@@ -12,11 +12,10 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from topiary.store import blocks, column_rows, corpus_rows, events, full_text
 from topiary.store.arrays import unpack_arrays
 from topiary.store.blocks import ContentHash, DocumentBlock, StoredCounts
-from topiary.store.cells import convert_whole
 from topiary.store.column_rows import TYPED, ColumnBlock, CorpusColumn
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database, now
-from topiary.store.errors import Conflict, DamagedArrays, LostClaim, RefusedRow, StoreError
+from topiary.store.errors import Conflict, LostClaim, RefusedRow, StoreError
 from topiary.store.run_rows import delete_piecewise
 from topiary.store.tables import column_blocks, corpora, corpus_blocks, corpus_columns, corpus_texts, corpus_words, runs
 
@@ -377,7 +376,6 @@ class CorpusAppender(CorpusWriter):
         """Move the new blocks to the corpus, and update its row and the events of its runs."""
         self._touch(connection, {})
         row = corpus_rows.read_corpus(connection, self.before.number, lock=True)
-        row.check_usable()
         if (row.documents, row.content_hash) != (self.before.documents, self.before.content_hash):
             raise Conflict(f"corpus {name!r} got other documents meanwhile; append these again")
         newest = connection.execute(select(func.max(runs.c.number))).scalar() or 0
@@ -414,7 +412,6 @@ def append_documents(db: Database, number: int) -> Iterator[CorpusAppender]:
     sweep_corpora(db)
     with db.read() as connection:
         before = corpus_rows.read_corpus(connection, number)
-    before.check_usable()
     header = {
         "kind": before.kind,
         "label_names": list(before.label_names),
@@ -438,9 +435,7 @@ def _notify_runs(connection: Connection, row: CorpusRow, documents: int) -> None
     for number, attempt, minibatch in connection.execute(query).all():
         n_before = limit_corpus(row, number).documents
         text = f"the corpus has {documents:,} documents now; this run stays with its {n_before:,}, and a fork reads all"
-        events.insert_event(
-            connection, number, convert_whole(attempt), convert_whole(minibatch), "more documents", text
-        )
+        events.insert_event(connection, number, attempt, minibatch, "more documents", text)
 
 
 def _read_words(db: Database, row: CorpusRow) -> list[str]:
@@ -458,7 +453,5 @@ def _read_counts(db: Database, row: CorpusRow) -> Iterator[StoredCounts]:
             select(corpus_blocks.c.first).where(is_of_corpus).order_by(corpus_blocks.c.first)
         ).scalars()
         for first in list(firsts):
-            if not isinstance(first, int):
-                raise DamagedArrays(f"a block of corpus {row.name!r} does not say which documents it holds")
             query = select(corpus_blocks.c.arrays).where(is_of_corpus, corpus_blocks.c.first == first)
             yield StoredCounts(**unpack_arrays(connection.execute(query).scalar_one(), only=StoredCounts._fields))

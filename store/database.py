@@ -33,7 +33,6 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from topiary.store import migrations
-from topiary.store.cells import decode_text
 from topiary.store.errors import DamagedStore, NotFound, OutdatedStore, StoreError, UnreachableStore
 from topiary.store.places import (
     StoreIdentity,
@@ -43,7 +42,6 @@ from topiary.store.places import (
     make_file,
     make_folder,
     parse_address,
-    restrict_rights,
 )
 from topiary.store.transactions import (
     Receipt,
@@ -308,9 +306,7 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
         _open_sqlite(address, readonly=readonly) if is_file(address) else _open_postgresql(address, readonly=readonly)
     )
     try:
-        changed = migrations.check_version(database, database.place, lock=lock_schema, readonly=database.readonly)
-        if changed and is_file(address):
-            restrict_rights(Path(database.place))
+        migrations.check_version(database, database.place, lock=lock_schema, readonly=database.readonly)
         with database.read() as connection:
             database.identity.remember(connection)
     except BaseException:
@@ -353,6 +349,8 @@ def _open_sqlite(address: str, *, readonly: bool) -> Database:
     if readonly and not exists:
         raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
     readonly = readonly or (exists and not may_write(path))
+    if not readonly and exists and path.stat().st_size:
+        _refuse_former(address)
     if not readonly:
         make_folder(path)
         make_file(path)
@@ -372,6 +370,12 @@ def _open_sqlite(address: str, *, readonly: bool) -> Database:
     if not readonly:
         _use_wal(connect, path, database.patience)
     return database
+
+
+def _refuse_former(address: str) -> None:
+    """Raise an error about a file that is not a store of this Topiary, before anything is written to it."""
+    with closing(_open_sqlite(address, readonly=True)) as database, database.read() as connection:
+        migrations.read_version(connection, database.place)
 
 
 def may_write(path: Path) -> bool:
@@ -411,7 +415,7 @@ def _connect_sqlite(path: Path, *, readonly: bool) -> sqlite3.Connection:
     """Return a new connection to an SQLite file, with the settings of a store."""
     uri = make_uri(path, readonly=readonly)
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.text_factory = decode_text
+    connection.text_factory = _decode_text
     try:
         for setting in ("foreign_keys = ON", "synchronous = NORMAL", "journal_size_limit = 67108864"):
             connection.execute(f"PRAGMA {setting}")
@@ -419,6 +423,11 @@ def _connect_sqlite(path: Path, *, readonly: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _decode_text(raw: bytes) -> str:
+    """Decode a text of SQLite; damaged bytes are replaced, so that other rows of the result can be read."""
+    return raw.decode("utf-8", "replace")
 
 
 def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: float) -> None:

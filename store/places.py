@@ -11,11 +11,16 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, ProgrammingError
 
 from topiary.store.errors import ReplacedStore, StoreError
-from topiary.store.tables import schema_version
+from topiary.store.tables import store_version
+
+NEXT_NAME = "store-2.db"
 
 
-def find_default_path() -> Path:
-    """Return the default file of the store, in the user's data directory of the operating system."""
+def find_default_path(*, new: bool = False) -> Path:
+    """Return the default file of the store, in the user's data directory of the operating system.
+
+    It is `NEXT_NAME` where that exists, or if ``new``: next to a store from before version 0.1.0, which stays as it is.
+    """
     home = Path.home()
     if sys.platform == "win32":
         folder = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "Topiary"
@@ -23,7 +28,8 @@ def find_default_path() -> Path:
         folder = home / "Library" / "Application Support" / "Topiary"
     else:
         folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "topiary"
-    return folder / "store.db"
+    following = folder / NEXT_NAME
+    return following if new or following.exists() else folder / "store.db"
 
 
 def is_file(address: str) -> bool:
@@ -70,7 +76,7 @@ def make_folder(path: Path) -> None:
 def make_file(path: Path) -> None:
     """Make the file of a new store, accessible to its owner only; SQLite gives its other files the same rights.
 
-    An existing file keeps its rights, because its owner may have shared it with a group; see `restrict_rights`.
+    An existing file keeps its rights, because its owner may have shared it with a group.
     """
     with suppress(FileExistsError):
         try:
@@ -80,13 +86,6 @@ def make_file(path: Path) -> None:
         except OSError as error:
             cause = f"({error.strerror or error}); check the path and your rights"
             raise StoreError(f"the store {path} cannot be opened {cause}") from error
-
-
-def restrict_rights(path: Path) -> None:
-    """Remove the rights of other users, once, when tables are migrated: older versions did not restrict them."""
-    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-        with suppress(OSError):  # not there, or not this user's
-            path.with_name(name).chmod(0o600)
 
 
 LOOK_SECONDS = 2.0  # between two reads of the identity
@@ -112,7 +111,7 @@ class StoreIdentity:
 
     def remember(self, connection: Connection) -> None:
         """Record the identity; any other is refused from now on."""
-        self.drawn = connection.execute(select(schema_version.c.identity)).scalar()
+        self.drawn = connection.execute(select(store_version.c.identity)).scalar()
         self._looked = time.monotonic()
         if self._path is not None:
             self._file = _identify_file(self._path)
@@ -147,9 +146,9 @@ class StoreIdentity:
             return
         self._looked = time.monotonic()
         try:
-            identities = connection.execute(select(schema_version.c.identity)).scalars().all()
+            identities = connection.execute(select(store_version.c.identity)).scalars().all()
         except (OperationalError, ProgrammingError) as error:
-            if "schema_version" not in str(error.orig):
+            if "store_version" not in str(error.orig):
                 raise
             self._looked = 0.0
             raise ReplacedStore(

@@ -71,6 +71,8 @@ def translate_errors(place: str) -> Iterator[None]:
     except DBAPIError as error:
         kind, sentence = _describe_error(error, place)
         raise kind(sentence) from error
+    except UnicodeDecodeError as error:  # a message of SQLite with a name that is not text
+        raise DamagedStore(describe_garbled_schema(place)) from error
 
 
 def _read_code(error: sqlite3.Error) -> int:

@@ -12,8 +12,10 @@ from topiary.app.analysis.document_table import find_layer_strongest, make_title
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import FilterSources
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
-from topiary.app.analysis.inference import find_snapshot, open_inference
-from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, Reader, RunDocuments, TrendQuestion
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
+from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.run_documents import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
 from topiary.app.analysis.shares import infer_theta
 from topiary.app.analysis.trends import measure_shares
 from topiary.app.export.tables import ExportTable
@@ -135,7 +137,8 @@ def _build_topics(request: RunTableRequest) -> ExportTable:
     hierarchy = request.hierarchy
     if request.where:
         hierarchy = replace(hierarchy, shares=_measure_selected(request))
-    rows = [_describe_topic(hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
+    reader = Reader(request.db)
+    rows = [_describe_topic(reader, hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
     return ExportTable("topics", (pd.DataFrame(rows),))
 
 
@@ -150,7 +153,7 @@ def _measure_selected(request: RunTableRequest) -> tuple[Array, ...]:
     )
 
 
-def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_topic(reader: Reader, hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
     node = hierarchy.find_topic(facts["topic"])
     is_known = len(hierarchy.steadiness) >= node.layer
     steady = hierarchy.steadiness[node.layer - 1][hierarchy.place(node)] if is_known else np.nan
@@ -170,7 +173,7 @@ def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str,
         "of_runs": facts.get("of_runs", np.nan),
         "parents": _join_relatives(hierarchy, hierarchy.parents(node, _RELATIVES)),
         "children": _join_relatives(hierarchy, hierarchy.children(node, _RELATIVES)),
-        "documents": " ".join(str(use.document) for use in hierarchy.uses(node, _DOCUMENTS)),
+        "documents": " ".join(map(str, reader.rank(hierarchy, node).numbers[:_DOCUMENTS].tolist())),
     }
 
 

@@ -27,14 +27,14 @@ def test_tables_of_another_store_in_the_same_place_are_refused(db):
     write_corpus(db)
     other = open_database(db.url)
     with other.write() as connection:
-        connection.execute(update(tables.schema_version).values(identity="another"))
+        connection.execute(update(tables.store_version).values(identity="another"))
     other.close()
     for use in (lambda: corpora.list_corpora(db), lambda: write_corpus(db, "more")):
         with pytest.raises(ReplacedStore, match="another store has taken the place of"):
             use()
     other = open_database(db.url)
     with other.write() as connection:
-        connection.execute(update(tables.schema_version).values(identity=db.identity.drawn))
+        connection.execute(update(tables.store_version).values(identity=db.identity.drawn))
     other.close()
     assert [row.name for row in corpora.list_corpora(db)] == ["food"]
 
@@ -44,7 +44,7 @@ def test_tables_that_were_dropped_are_missed(db):
     other = open_database(db.url)
     other.identity.drawn = None
     with other.write() as connection:
-        connection.execute(text("DROP TABLE schema_version"))
+        connection.execute(text("DROP TABLE store_version"))
     other.close()
     with pytest.raises(ReplacedStore, match=r"the tables of the store .* were deleted while it was open"):
         corpora.list_corpora(db)

@@ -14,7 +14,7 @@ import bibtexparser
 from bibtexparser.model import Entry, ParsingFailedBlock
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError, plural
+from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers.latex import strip_commands
 from topiary.app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
@@ -79,10 +79,7 @@ def make_record_source(
     columns = None if options.text_column is None else tuple(each.strip() for each in options.text_column.split(","))
     for name in (*(columns or ()), options.title_column, options.label_column, options.split_column):
         if name is not None and name not in names:
-            existing = ", ".join(names[:_MOST_NAMES])
-            raise IngestError(
-                paths[0], f"has no column {name!r}; it has {existing}{' …' if len(names) > _MOST_NAMES else ''}"
-            )
+            raise IngestError(paths[0], f"has no column {name!r}; it has {list_some(names, _MOST_NAMES)}")
     label = options.label_column or _choose_label(sample, labels)
     texts = columns or (text,)
     title = options.title_column or TITLE

@@ -39,12 +39,8 @@ def is_missing(text: str) -> bool:
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell is a number, as in ``4``, ``-1.5``, ``1,234.5`` and ``12 %``."""
-    try:
-        float(cell.strip().replace(",", "").rstrip("%"))
-    except ValueError:
-        return False
-    return True
+    """Return whether a cell is a number in some notation, as in ``4``, ``-1.5``, ``1,234.5``, ``3,5`` and ``12 %``."""
+    return any(isfinite(parse_number(cell.strip(), notation)) for notation in ("", DECIMAL_COMMA))
 
 
 def is_link(text: str) -> bool:
