@@ -8,7 +8,7 @@ Letters follow the papers: ``V`` words, ``K_l`` topics of layer ``l`` (``K_0 = V
 ``L`` layers.  Every model presents itself as Poisson rates ``Phi^(1) theta^(1)``.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -269,11 +269,13 @@ class Rates(NamedTuple):
     totals: FloatArray
 
 
-class Kernel(NamedTuple):
-    """A model ready to run: pure functions of (seed, state, data).
+class Kernel(ABC):
+    """A model ready to run: methods that are pure functions of (seed, state, data).
 
     ``seed`` is the run's 64-bit seed; a kernel derives its streams from ``(seed, purpose, state.t, document)``, so
-    there is no random state to keep between steps.
+    there is no random state to keep between steps.  Models define the abstract methods; the others have a meaning that
+    suits most models.  A model whose topics are samples is also an :class:`AveragingKernel`, and one that learns labels
+    a :class:`PredictingKernel`.
 
     Attributes
     ----------
@@ -285,56 +287,6 @@ class Kernel(NamedTuple):
     measure : str
         Measure of held-out tokens: "perplexity" (Poisson counts) or "log-likelihood" (mean log-probability of a
         held-out cell: binary and real-valued links).
-    init : (seed) -> State
-        Make the state before anything is known about the corpus.
-    init_from_documents : (seed, Batch) -> State, or None
-        Make the state before the first step of a new run from training documents (at most ``first_topics.SAMPLED``);
-        None if a run begins with ``init``.
-    gather : (seed, state, Batch, local) -> (Statistics, local)
-        Do the work on documents: return their statistics for the topics, a NamedTuple of sums over documents (see
-        :func:`engine.pool.add_statistics`), and their new local variables.  It can be done on any machine and in blocks
-        of documents.
-    move : (seed, state, Statistics) -> (State, Info)
-        Do the work on topics, once a step, given the statistics of all blocks added up.
-    settle : (seed, state, Batch, local) -> local, or None
-        Finish the documents' local variables after the topics have moved; None if there is nothing to finish.
-    prepare : (seed, state, Batch) -> State
-        Add per-document variables to the state of a run whose first step reads all training documents.  If an earlier
-        step reads mini-batches, the first step that reads all documents does this itself.
-    local : (state) -> local
-        Return the variables of every training document that are kept during the run, a NamedTuple of arrays whose rows
-        are documents (or tokens, in the order of the documents); None if steps read mini-batches and keep nothing.
-    with_local : (state, local) -> State
-        Return the state with these variables.
-    infer : (seed, state, Batch, Sweeps | None) -> Local
-        Place documents in the hierarchy, topics fixed; ``None`` = the model's own default length.
-    topics : (state) -> Topics
-    average : (state) -> State, or None
-        Return the state with the mean of the topics over the last samples instead of the last sample.  The mean is less
-        noisy, and is shown to users.  None if the model keeps no mean.
-    variance : (state) -> tuple of (K_{l-1}, K_l) arrays, or None
-        Return the variance of a draw of the topics of the lowest layers around that mean; None without a mean.
-    start_chain : (seed, state, Batch) -> Chain
-        Return local variables of documents at their starting values, a NamedTuple of arrays.
-    advance_chain : (seed, state, Chain, observed, scored, Sweeps) -> (Chain, Rates)
-        Continue the chain on the ``observed`` tokens, topics fixed, and sum the rates of the ``scored`` cells of the
-        same documents over the kept sweeps.
-    keep : (state) -> dict of str to Array
-        Return the arrays that a snapshot keeps in addition to the topics, so that it can place documents and another
-        run can continue from it: encoder weights, running averages ...  Where topics may be pruned, ``names.l`` are the
-        original columns of the topics left in ``phi.l``: their numbers throughout the run.
-    restore : (seed, arrays) -> State
-        Return the state that continues from a snapshot: ``phi.0``, ``phi.1`` ..., ``r``, and the arrays that ``keep``
-        named (the snapshot of another model may lack some of these, which then start as in ``init``).  Snapshots are
-        single precision, so the restored state is close to the earlier one, not equal to it.
-    predict : (seed, state, Batch, draws=None) -> (documents, C) float64, or None
-        Return the probability of every class for every document, averaged over ``draws`` draws (None = the model's own
-        number); ``None`` if the model has no classifier.
-    read_features : (state, Batch) -> list of (documents, K_l) float64, or None
-        Return the classifier's input for documents, one array per layer, which may differ from the activations of
-        ``infer``; ``None`` if the model has no classifier.
-    has_converged : (state) -> bool, or None
-        Return True if further steps would change next to nothing; None for samplers, which never stop changing.
     work : float
         Cost of a document of a mini-batch in addition to its draws of topics, in units of such a draw (about 50 ns).
     prediction_work : float
@@ -342,41 +294,111 @@ class Kernel(NamedTuple):
     real : bool
         True if statistics are floating-point sums, whose last bits depend on the order of addition: documents are then
         always gathered in the same pieces (:func:`engine.pool.cut_pieces`).  Integers need no fixed order.
+    settles : bool
+        True if ``settle`` does something.
     """
 
     batch_size: int
-    measure: str
-    init: Callable[..., Any]
-    prepare: Callable[..., Any]
-    gather: Callable[..., tuple[Any, Any]]
-    move: Callable[..., tuple[Any, Info]]
-    infer: Callable[..., Local]
-    topics: Callable[..., Topics]
-    start_chain: Callable[..., Any]
-    advance_chain: Callable[..., Any]
-    keep: Callable[..., dict[str, Array]]
-    restore: Callable[..., Any]
-    settle: Callable[..., Any] | None = None
-    local: Callable[..., Any] = lambda _state: None
-    with_local: Callable[..., Any] = lambda state, _local: state
-    predict: Callable[..., FloatArray] | None = None
-    read_features: Callable[..., list[FloatArray]] | None = None
     sweeps_after: int | None = None
-    init_from_documents: Callable[..., Any] | None = None
-    average: Callable[..., Any] | None = None
-    variance: Callable[..., tuple[Array, ...]] | None = None
-    has_converged: Callable[..., bool] | None = None
+    measure: str = "perplexity"
     work: float = 0.0
     prediction_work: float = 0.0
     real: bool = False
+    settles: bool = False
+
+    @abstractmethod
+    def init(self, seed: int) -> Any:
+        """Return the state before anything is known about the corpus."""
+
+    def init_from_documents(self, seed: int, docs: Batch) -> Any:
+        """Return the state before the first step of a new run from training documents.
+
+        There are at most ``first_topics.SAMPLED`` of them.
+        """
+        return self.init(seed)
+
+    def prepare(self, seed: int, state: Any, docs: Batch) -> Any:
+        """Add per-document variables to the state of a run whose first step reads all training documents.
+
+        If an earlier step reads mini-batches, the first step that reads all documents does this itself.
+        """
+        return state
+
+    @abstractmethod
+    def gather(self, seed: int, state: Any, docs: Batch, local: Any) -> tuple[Any, Any]:
+        """Do the work on documents: return their statistics for the topics, and their new local variables.
+
+        Statistics are a NamedTuple of sums over documents (:func:`engine.pool.add_statistics`).  The work can be done
+        on any machine and in blocks of documents.
+        """
+
+    @abstractmethod
+    def move(self, seed: int, state: Any, statistics: Any) -> tuple[Any, Info]:
+        """Do the work on topics, once a step, given the statistics of all blocks added up."""
+
+    def settle(self, seed: int, state: Any, docs: Batch, local: Any) -> Any:
+        """Finish the documents' local variables after the topics have moved, and return them."""
+        return local
+
+    def local(self, state: Any) -> Any:
+        """Return the variables of every training document that are kept during the run.
+
+        They are a NamedTuple of arrays whose rows are documents (or tokens, in the order of the documents); None if
+        steps read mini-batches and keep nothing.
+        """
+        return None
+
+    def with_local(self, state: Any, local: Any) -> Any:
+        """Return the state with these variables."""
+        return state
+
+    @abstractmethod
+    def infer(self, seed: int, state: Any, docs: Batch, sweeps: Sweeps | None = None) -> Local:
+        """Place documents in the hierarchy, topics fixed; ``None`` = the model's own default length."""
+
+    @abstractmethod
+    def topics(self, state: Any) -> Topics:
+        """Return the hierarchy that the model presents."""
+
+    @abstractmethod
+    def start_chain(self, seed: int, state: Any, docs: Batch) -> Any:
+        """Return local variables of documents at their starting values, a NamedTuple of arrays."""
+
+    @abstractmethod
+    def advance_chain(
+        self, seed: int, state: Any, chain: Any, observed: Batch, scored: Batch, sweeps: Sweeps
+    ) -> tuple[Any, Rates]:
+        """Continue the chain on the ``observed`` tokens, topics fixed.
+
+        The rates of the ``scored`` cells of the same documents are summed over the kept sweeps.
+        """
+
+    @abstractmethod
+    def keep(self, state: Any) -> dict[str, Array]:
+        """Return the arrays that a snapshot keeps in addition to the topics.
+
+        With them it can place documents and another run can continue from it: encoder weights, running averages ...
+        Where topics may be pruned, ``names.l`` are the original columns of the topics left in ``phi.l``: their numbers
+        throughout the run.
+        """
+
+    @abstractmethod
+    def restore(self, seed: int, arrays: dict[str, Array]) -> Any:
+        """Return the state that continues from a snapshot: ``phi.0``, ``phi.1`` ..., ``r``, and the arrays of ``keep``.
+
+        The snapshot of another model may lack some of these, which then start as in ``init``.  Snapshots are single
+        precision, so the restored state is close to the earlier one, not equal to it.
+        """
+
+    def has_converged(self, state: Any) -> bool | None:
+        """Return True if further steps would change next to nothing; None for samplers, which never stop changing."""
+        return None
 
     def step(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Info]:
         """Take one step: gather from the documents, move the topics, and settle the documents under the new topics."""
         statistics, local = self._gather_pieces(seed, state, docs)
         state, info = self.move(seed, state, statistics)
-        if self.settle is not None:
-            local = self.settle(seed, state, docs, local)
-        return self.with_local(state, local), info
+        return self.with_local(state, self.settle(seed, state, docs, local)), info
 
     def _gather_pieces(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Any]:
         """Return the statistics of all documents and their local variables, gathered in pieces if ``real``."""
@@ -396,11 +418,45 @@ class Kernel(NamedTuple):
 
     def find_shown_state(self, state: Any) -> Any:
         """Return the state whose topics users see: the averaged one if there is one, else the state itself."""
-        return state if self.average is None else self.average(state)
+        return state
 
     def is_sweeping(self, state: Any) -> bool:
         """Return True if the next step reads every training document."""
         return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
+
+
+class AveragingKernel(Kernel):
+    """A model that keeps the mean of its topics over the last samples, which is less noisy and is shown to users."""
+
+    @abstractmethod
+    def average(self, state: Any) -> Any:
+        """Return the state with the mean of the topics over the last samples instead of the last sample."""
+
+    @abstractmethod
+    def variance(self, state: Any) -> tuple[Array, ...]:
+        """Return the variance of a draw of the topics of the lowest layers around that mean, (K_{l-1}, K_l) each."""
+
+    def find_shown_state(self, state: Any) -> Any:
+        """Return the averaged state."""
+        return self.average(state)
+
+
+class PredictingKernel(Kernel):
+    """A model with a classifier."""
+
+    @abstractmethod
+    def predict(self, seed: int, state: Any, docs: Batch, draws: int | None = None) -> FloatArray:
+        """Return the probability of every class for every document, (documents, C), averaged over ``draws`` draws.
+
+        None = the model's own number.
+        """
+
+    @abstractmethod
+    def read_features(self, state: Any, docs: Batch) -> list[FloatArray]:
+        """Return the classifier's input for documents, one (documents, K_l) array per layer.
+
+        It may differ from the activations of ``infer``.
+        """
 
 
 def flatten(state: tuple[Any, ...]) -> dict[str, Array]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from topiary.app.analysis.comparison import Comparison
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.recurrence import measure_group
+from topiary.app.names import plural
 from topiary.engine.hierarchy.align import NONE
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import annotations, notes, runs
@@ -104,12 +105,12 @@ def summarize_carrying(carried: Sequence[CarriedTopic], run: int) -> str:
     if not carried:
         return "no topic has a name, a note or a tag that could be carried"
     n_names, n_notes = sum(each.is_named for each in carried), sum(each.carried for each in carried)
-    sentence = f"run {run} got {_count(n_names, 'name')} and {_count_notes(n_notes) or 'no note'}"
+    sentence = f"run {run} got {plural(n_names, 'name')} and {_count_notes(n_notes) or 'no note'}"
     n_missing, n_own = sum(each.target is None for each in carried), sum(bool(each.own_name) for each in carried)
     if n_missing:
-        sentence += f"; {_count(n_missing, 'topic is', 'topics are')} not found in it"
+        sentence += f"; {plural(n_missing, 'topic is', 'topics are')} not found in it"
     if n_own:
-        sentence += f"; {_count(n_own, 'topic keeps its', 'topics keep their')} own name"
+        sentence += f"; {plural(n_own, 'topic keeps its', 'topics keep their')} own name"
     return sentence
 
 
@@ -134,7 +135,7 @@ def describe_carried(comparison: Comparison, carried: CarriedTopic) -> str:
 
 
 def _count_notes(n: int) -> str:
-    return _count(n, "note or tag", "notes and tags") if n else ""
+    return plural(n, "note or tag", "notes and tags") if n else ""
 
 
 def _check_runs(db: Database, a: Hierarchy, b: Hierarchy) -> None:
@@ -148,7 +149,3 @@ def _check_runs(db: Database, a: Hierarchy, b: Hierarchy) -> None:
 def _number(node: Node) -> tuple[int, int]:
     """Return the layer and the identity number of a topic, as the store has them."""
     return node.layer, node.column + 1
-
-
-def _count(n: int, one: str, several: str = "") -> str:
-    return f"{n:,} {one if n == 1 else several or f'{one}s'}"

@@ -9,23 +9,17 @@ the map of documents is written by its corners, with the number of the snapshot 
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, NoReturn
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from topiary.app.analysis.hierarchy import Hierarchy, parse_identity
-from topiary.app.analysis.shares import LayerUse, find_shares, read_topic_shares, read_use
-from topiary.app.ingest.column_kinds import list_columns
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.hierarchy import parse_identity
+from topiary.app.analysis.shares import LayerUse, read_topic_shares
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
-from topiary.store.columns import find_column, read_column
-from topiary.store.corpus_rows import CorpusRow
-from topiary.store.database import Database
-from topiary.store.document_maps import load_map
-from topiary.store.errors import NotFound
-from topiary.store.run_rows import RunRow
-from topiary.store.shares import ShareSet
+from topiary.store.columns import find_column
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _RANGE = ".."
@@ -35,10 +29,6 @@ MOST_CORNERS = 30  # of a line that is written as a condition
 _FIRST_CORNERS = 400  # of a line whose corners are weighed against each other
 _FLAT = 2e-4  # of the area of the box around a line; a corner that adds less is left out
 _UNITS: dict[int, Literal["Y", "M", "D"]] = {1: "Y", 2: "M", 3: "D"}  # by the number of parts of a date
-
-
-class FilterError(ValueError):
-    """An error in a condition; its message is one sentence."""
 
 
 class Condition(NamedTuple):
@@ -61,10 +51,6 @@ class Condition(NamedTuple):
         """The number of the snapshot of the map on which the condition is a line; 0 for any other condition."""
         match = _LINE.fullmatch(self.column)
         return int(match[1]) if match and self.value else 0
-
-
-def _refuse_lines(snapshot: int) -> NoReturn:
-    raise NotFound(f"the map of documents under snapshot {snapshot} cannot be read here")
 
 
 class DateRange(NamedTuple):
@@ -94,7 +80,7 @@ class FilterSources(NamedTuple):
     read_column: Callable[[CorpusColumn], Array]
     read_use: Callable[[int], LayerUse]
     find_place: Callable[[Node], int]
-    read_positions: Callable[[int], Array] = _refuse_lines
+    read_positions: Callable[[int], Array]
 
 
 def parse_condition(text: str) -> Condition:
@@ -105,12 +91,12 @@ def parse_condition(text: str) -> Condition:
 
     Raises
     ------
-    FilterError
+    ReadError
         If the text has no sign of equality, or no name before it.
     """
     name, sign, value = text.partition("=")
     if not sign or not name.strip():
-        raise FilterError(f"{text!r} is no condition; write one as in source=BBC or date=2004..2005")
+        raise ReadError(f"{text!r} is no condition; write one as in source=BBC or date=2004..2005")
     return Condition(name.strip(), value.strip())
 
 
@@ -144,12 +130,12 @@ def read_line(condition: Condition) -> FloatArray:
 
     Raises
     ------
-    FilterError
+    ReadError
         If the value is no line.
     """
     corners = condition.value.split("~")
     if len(corners) < 3 or not all(map(_CORNER.fullmatch, corners)):
-        raise FilterError(f"{str(condition)[:60]!r} is no line on the map, as in map:6=-1.5:0.25~2:0.5~0.3:4")
+        raise ReadError(f"{str(condition)[:60]!r} is no line on the map, as in map:6=-1.5:0.25~2:0.5~0.3:4")
     return np.array([corner.split(":") for corner in corners], dtype=np.float64)
 
 
@@ -158,7 +144,7 @@ def select_by_conditions(sources: FilterSources, conditions: Sequence[Condition]
 
     Raises
     ------
-    FilterError
+    ReadError
         If a value is none of its column.
     NotFound
         If there is no such column.
@@ -204,11 +190,11 @@ def _has_share(sources: FilterSources, node: Node, condition: Condition) -> Arra
     """Return which documents have a share of a topic in a range; shares below 1 % count as 0."""
     low, high = _read_ends(condition, _read_number)
     if any(end > 1.0 for end in (low, high) if np.isfinite(end)):
-        raise FilterError(f"a share is between 0 and 1, or 0% and 100%; got {str(condition)!r}")
+        raise ReadError(f"a share is between 0 and 1, or 0% and 100%; got {str(condition)!r}")
     try:
         place = sources.find_place(node)
     except LookupError:
-        raise FilterError(f"there is no topic {condition.column}; topiary topics lists those of a run") from None
+        raise ReadError(f"there is no topic {condition.column}; topiary topics lists those of a run") from None
     shares = read_topic_shares(sources.read_use(node.layer), place)
     return np.asarray((shares >= low) & (shares <= high))
 
@@ -229,7 +215,7 @@ def _find_level(column: CorpusColumn, value: str) -> int:
             if wanted in (level, level.casefold()):
                 return number
     listed = ", ".join(column.levels[:8]) + (" …" if len(column.levels) > 8 else "")
-    raise FilterError(f"column {column.name!r} has no category {value!r}; it has {listed}")
+    raise ReadError(f"column {column.name!r} has no category {value!r}; it has {listed}")
 
 
 def _read_ends(condition: Condition, read: Callable[[str, int], float]) -> tuple[float, float]:
@@ -241,9 +227,9 @@ def _read_ends(condition: Condition, read: Callable[[str, int], float]) -> tuple
         low = read(first.strip(), 0) if first.strip() else -np.inf
         high = read(last.strip(), 1) if last.strip() else np.inf
     except ValueError as error:
-        raise FilterError(f"{str(condition)!r} has no range as in 2004..2005-06, 3.. or 20%..") from error
+        raise ReadError(f"{str(condition)!r} has no range as in 2004..2005-06, 3.. or 20%..") from error
     if low > high:
-        raise FilterError(f"the range of {str(condition)!r} ends before it begins; write the smaller end first")
+        raise ReadError(f"the range of {str(condition)!r} ends before it begins; write the smaller end first")
     return low, high
 
 
@@ -273,7 +259,7 @@ def write_date_range(first: str, last: str) -> str:
 
     Raises
     ------
-    FilterError
+    ReadError
         If one is no day, or both are empty.
 
     >>> [write_date_range("2004-01-01", last) for last in ("2004-12-31", "2005-06-30", "2005-06-29", "")]
@@ -282,7 +268,7 @@ def write_date_range(first: str, last: str) -> str:
     if not first or not last:
         texts = [str(_read_day(each)) for each in (first, last) if each]
         if not texts:
-            raise FilterError("a range of dates needs a first or a last day")
+            raise ReadError("a range of dates needs a first or a last day")
         return f"{texts[0]}.." if first else f"..{texts[0]}"
     begin, end = sorted((_read_day(first), _read_day(last)))
     after = end + np.timedelta64(1, "D")
@@ -297,7 +283,7 @@ def _read_day(text: str) -> np.datetime64:
     try:
         return np.datetime64(text, "D")
     except ValueError as error:
-        raise FilterError(f"{text!r} is no day as in 2004-07-01") from error
+        raise ReadError(f"{text!r} is no day as in 2004-07-01") from error
 
 
 def split_ranges(where: Sequence[str], column: str) -> tuple[tuple[str, ...], DateRange | None]:
@@ -307,7 +293,7 @@ def split_ranges(where: Sequence[str], column: str) -> tuple[tuple[str, ...], Da
 
     Raises
     ------
-    FilterError
+    ReadError
         If a condition on the column has no range of dates.
     """
     others, ranges = [], []
@@ -320,38 +306,3 @@ def split_ranges(where: Sequence[str], column: str) -> tuple[tuple[str, ...], Da
             others.append(text)
     both = DateRange(max(each.first for each in ranges), min(each.last for each in ranges)) if ranges else None
     return tuple(others), both
-
-
-def read_sources(db: Database, run: RunRow, corpus: CorpusRow, hierarchy: Hierarchy) -> FilterSources:
-    """Return sources that read columns and stored shares from the store each time; pages cache them instead."""
-
-    def read_layer(layer: int) -> LayerUse:
-        return read_use(db, require_shares(db, run, hierarchy), layer)
-
-    columns = list_columns(db, corpus)
-    return FilterSources(
-        columns,
-        lambda column: read_column(db, corpus, column),
-        read_layer,
-        hierarchy.place,
-        lambda snapshot: load_map(db, snapshot).positions,
-    )
-
-
-def require_shares(db: Database, run: RunRow, hierarchy: Hierarchy) -> ShareSet:
-    """Return the stored shares of documents under a snapshot.
-
-    Raises
-    ------
-    NotFound
-        If there are none; the message names the command that computes them.
-    """
-    found = find_shares(db, run, hierarchy.snapshot)
-    if found is None:
-        advice = f"topiary place {run.number} computes those of the newest one"
-        if run.state == "running":
-            advice = "those of the newest topics are computed while the run trains, and when it ends"
-        raise NotFound(
-            f"run {run.number} has no shares of documents under the snapshot of {hierarchy.moment}; {advice}"
-        )
-    return found

@@ -5,16 +5,18 @@ Predictions are made by the run's own kernel under the topics of a stored snapsh
 between sessions (:mod:`app.live.predictions`) and saved in the store.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from topiary.app.analysis.inference import DocumentInference, find_snapshot, open_inference
-from topiary.app.analysis.predictions import ClassError, Classified, Misled, Report, find_wrong
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.inference import DocumentInference, open_inference
+from topiary.app.analysis.predictions import Classified, Misled, Report, find_wrong
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.jobs.records import load_model
 from topiary.engine import settings
-from topiary.engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray
+from topiary.engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray, PredictingKernel
 from topiary.engine.corpus import take_documents
 from topiary.engine.hierarchy import class_scores, paths
 from topiary.engine.hierarchy.topics import collect_arrays
@@ -38,7 +40,7 @@ def predicts(run: RunRow, corpus: CorpusRow) -> bool:
         module, config = load_model(run)
     except settings.SettingError:
         return True  # then `classify_run` fails with an error that names the removed setting
-    return module.build(config, facts, n_threads=1).predict is not None
+    return isinstance(module.build(config, facts, n_threads=1), PredictingKernel)
 
 
 def classify_run(
@@ -57,7 +59,7 @@ def classify_run(
 
     Raises
     ------
-    ClassError
+    ReadError
         When the model predicts no labels, all documents have one label, or no test document has one.
     store.errors.NotFound
         When there is no such snapshot.
@@ -65,21 +67,21 @@ def classify_run(
     snapshot_row = find_snapshot(db, run.number, snapshot)
     inference = open_inference(db, run, snapshot_row)
     names = inference.corpus.label_names
-    predict = inference.kernel.predict
-    if predict is None:
-        raise ClassError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
+    kernel = inference.kernel
+    if not isinstance(kernel, PredictingKernel):
+        raise ReadError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
     counts = corpora.load_counts(db, inference.corpus)
     documents = np.flatnonzero((counts.part == TEST) & (counts.labels >= 0))
     if len(names) == 1:
-        raise ClassError(f"{inference.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")
+        raise ReadError(f"{inference.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")
     if not len(documents):
-        raise ClassError(f"no test document of {inference.corpus.name} has a label, so predictions cannot be compared")
-    probabilities, features = _predict(inference, predict, counts, documents, report)
+        raise ReadError(f"no test document of {inference.corpus.name} has a label, so predictions cannot be compared")
+    probabilities, features = _predict(inference, kernel, counts, documents, report)
     labels = counts.labels[documents].astype(np.int64)
     try:
         scores = class_scores.score_predictions(probabilities, labels)
     except ValueError as error:
-        raise ClassError(f"run {run.number} at mini-batch {snapshot_row.minibatch:,}: {error}") from error
+        raise ReadError(f"run {run.number} at mini-batch {snapshot_row.minibatch:,}: {error}") from error
     arrays = snapshots.load_snapshot(db, snapshot_row.number)
     weights, topics = collect_arrays(arrays, "model.class_weights"), collect_arrays(arrays, "names")
     return Classified(
@@ -109,25 +111,21 @@ def _name_path(path: tuple[Node, ...], topics: Sequence[Array]) -> tuple[Node, .
 
 
 def _predict(
-    inference: DocumentInference,
-    predict: Callable[..., FloatArray],
-    counts: CorpusArrays,
-    documents: Array,
-    report: Report,
+    inference: DocumentInference, kernel: PredictingKernel, counts: CorpusArrays, documents: Array, report: Report
 ) -> tuple[FloatArray, list[FloatArray]]:
     """Return the class probabilities of documents, (n, C), and the classifier's features of each layer, (n, K_l).
 
     The kernel does not see the labels of the documents.
     """
-    seed, state, kernel = inference.run.seed, inference.state, inference.kernel
+    seed, state = inference.run.seed, inference.state
     rows: list[FloatArray] = []
     features: list[list[FloatArray]] = []
     for start in range(0, len(documents), BLOCK):
         report(start, len(documents))
         batch = _hide_labels(counts, documents[start : start + BLOCK])
         with inference.lock:
-            rows.append(predict(seed, state, batch))
-            features.append(kernel.read_features(state, batch) if kernel.read_features is not None else [])
+            rows.append(kernel.predict(seed, state, batch))
+            features.append(kernel.read_features(state, batch))
     report(len(documents), len(documents))
     return np.concatenate(rows), [np.concatenate(layer) for layer in zip(*features, strict=True)]
 

@@ -27,10 +27,6 @@ from topiary.store.run_rows import RunRow
 Report = Callable[[int, int], None]  # arguments: number of documents done, number of all
 
 
-class ClassError(Exception):
-    """Raised when there is nothing to predict or to compare with; the message is one sentence for the user."""
-
-
 class Misled(NamedTuple):
     """A document predicted wrongly.
 

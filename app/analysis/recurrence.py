@@ -6,18 +6,15 @@ numbers, and says whether another analyst would have found the same topics.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from topiary.app.analysis.comparison import Comparison, compare
 from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
-from topiary.app.analysis.partners import find_nearest_snapshot, find_other_seeds, list_decisions
-from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.partners import find_nearest_snapshot, find_other_seeds
 from topiary.app.jobs import launcher
 from topiary.engine.contract import Topics
 from topiary.engine.hierarchy.recurrence import Recurrence, SeedTopics, count_most, measure_recurrence
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import runs
 from topiary.store.database import Database
 from topiary.store.run_rows import RunRow
 from topiary.store.snapshots import SnapshotRow
@@ -140,22 +137,6 @@ def _list_topics(hierarchy: Hierarchy) -> SeedTopics:
     """Return the topics of a hierarchy as pages show them."""
     topics = Topics(hierarchy.phi, hierarchy.r, popularity=hierarchy.popularity)
     return SeedTopics(topics, hierarchy.projections, tuple(words[:, :PRINTED_WORDS] for words in hierarchy.words))
-
-
-def read_recurrence(db: Database, run: RunRow, hierarchy: Hierarchy) -> tuple[SeedGroup, Hierarchy]:
-    """Return the runs with other seeds, and the hierarchy with what comes back in them, read from the store.
-
-    The hierarchy is returned as it is if there is no other run to compare it with.
-    """
-    group = find_seed_group(db, run, hierarchy.minibatch, runs.list_runs(db), most=choose_most_seeds(hierarchy))
-    if not group.ready:
-        return group, hierarchy
-
-    def match(a: Hierarchy, b: Hierarchy) -> Comparison:
-        return compare(a, b, list_decisions(db, a.run, b.run))
-
-    others = [read_hierarchy(db, row, snapshot, hierarchy.vocabulary) for row, snapshot in group.ready]
-    return group, replace(hierarchy, recurrence=measure_group(hierarchy, others, match))
 
 
 class LayerRecurrence(NamedTuple):

@@ -233,3 +233,44 @@ def compare_estimates(
     estimates = ((list_by_name(one), list_by_name(two)) for one, two in seeds)
     gaps = [abs(one[name].value - two[name].value) for one, two in estimates if name in one and name in two]
     return EstimatePair(first[name], second[name], max(gaps, default=None))
+
+
+CHANCE = "These two runs differ only in their seed, so every difference here is chance."
+NO_OTHER_SEED = (
+    "To learn how much another seed would change, train run {} once more with another seed (the same settings, corpus "
+    "and number of steps)."
+)
+
+
+def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
+    """Return a sentence about the pairs of seeds that serve as baseline, or about how to get one.
+
+    Parameters
+    ----------
+    pairs : sequence of str
+        The numbers of the runs of each pair, such as "3 and 4".
+    run : int
+        The run to train with another seed, if there is none yet.
+    alone : bool
+        Whether the two runs on screen differ only in their seed.
+    """
+    if alone:
+        other_pairs = (
+            f" Other pairs of seeds, runs {'; '.join(pairs)}, are listed next to the figures." if pairs else ""
+        )
+        return f"{CHANCE}{other_pairs}"
+    if not pairs:
+        return NO_OTHER_SEED.format(run)
+    subject = "runs that differ" if len(pairs) == 1 else f"{len(pairs)} pairs of runs that differ"
+    return f"Two seeds of one model: {subject} in nothing but the seed, {'; '.join(pairs)}."
+
+
+class SeedBaseline(NamedTuple):
+    """Pairs of runs that differ only in their seed, which show the effect of chance; a sentence if there are none.
+
+    ``estimate_pair`` compares how well the two runs compared predict held-out words, and with these pairs.
+    """
+
+    comparisons: Sequence[Comparison] = ()
+    sentence: str = ""
+    estimate_pair: EstimatePair | None = None

@@ -5,30 +5,24 @@ them, and how far the share of a group moves from one to the next is what the to
 composition, :mod:`engine.lens.intervals`).  As everything that comes from one chain, it does not know other starts.
 """
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.analysis.filters import FilterSources
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.inference import open_inference
 from topiary.app.analysis.shares import LayerUse
 from topiary.app.jobs.records import restore_state
 from topiary.app.jobs.shares import BLOCK, infer_shares
-from topiary.engine.contract import Array, Counts, IntArray
+from topiary.engine.contract import Array, AveragingKernel, Counts, IntArray
 from topiary.engine.lens.moments import SampledShares
 from topiary.store import corpora, snapshots
 from topiary.store.database import Database
 from topiary.store.run_rows import RunRow
 from topiary.store.snapshots import SnapshotRow
 
-IntervalKind: TypeAlias = Literal["documents", "topics"]  # of which differences intervals are: topics has both
 MOST_SAMPLES, LEAST_SAMPLES = 8, 3
 MOST_DOCUMENTS = 4_000  # that are placed under every sample, evenly chosen; shares of groups move alike in the others
-
-
-class SpreadError(ValueError):
-    """An error: a run has kept too few samples of its topics; its message is a sentence without a full stop."""
 
 
 class TopicSamples(NamedTuple):
@@ -59,15 +53,15 @@ def sample_topics(db: Database, run: RunRow, snapshot: SnapshotRow) -> TopicSamp
 
     Raises
     ------
-    SpreadError
+    ReadError
         If there are fewer than three with topics that are samples, or the model draws none.
     """
     inference = open_inference(db, run, snapshot)
-    if inference.kernel.variance is None:
-        raise SpreadError(f"model {run.model} draws no samples of its topics, so their spread is not known")
+    if not isinstance(inference.kernel, AveragingKernel):
+        raise ReadError(f"model {run.model} draws no samples of its topics, so their spread is not known")
     rows = _list_late(db, run, snapshot)
     if len(rows) < LEAST_SAMPLES:
-        raise SpreadError(
+        raise ReadError(
             f"the spread of the topics takes {LEAST_SAMPLES} snapshots of the second half of the run, and run "
             f"{run.number} has {len(rows)}"
         )
@@ -81,11 +75,6 @@ def sample_topics(db: Database, run: RunRow, snapshot: SnapshotRow) -> TopicSamp
         parts = [infer_shares(inference.kernel, run.seed, state, batch) for batch in batches]
         placed.append([np.concatenate(layer).astype(np.float32) for layer in zip(*parts, strict=True)])
     return TopicSamples(numbers, tuple(np.stack(tables) for tables in zip(*placed, strict=True)))
-
-
-def add_samples(sources: FilterSources, fetch: Callable[[], TopicSamples]) -> FilterSources:
-    """Return sources whose shares have samples of the topics, which are fetched when shares are read."""
-    return sources._replace(read_use=lambda layer: fetch().add_to(sources.read_use(layer), layer))
 
 
 def _list_late(db: Database, run: RunRow, snapshot: SnapshotRow) -> list[SnapshotRow]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy
 from topiary.app.analysis.shares import LayerUse
 from topiary.engine.contract import Array, FloatArray, IntArray
@@ -20,10 +21,6 @@ from topiary.store.columns import find_column
 
 MOST_GROUPS = 40  # categories that are shown; the others have the fewest documents
 MOST_TOPICS = 7  # lines of a picture, as many as there are colours
-
-
-class ColumnError(ValueError):
-    """An error: a corpus has no column of the kind needed; its message is one sentence."""
 
 
 class TopicSeries(NamedTuple):
@@ -280,7 +277,7 @@ def choose_column(columns: Sequence[CorpusColumn], kinds: Sequence[str], name: s
 
     Raises
     ------
-    ColumnError
+    ReadError
         If the column is of another kind, or there is none of a fitting kind.
     NotFound
         If there is no column of this name.
@@ -289,9 +286,9 @@ def choose_column(columns: Sequence[CorpusColumn], kinds: Sequence[str], name: s
     fitting = [column for column in columns if column.kind in kinds]
     chosen = find_column(columns, name) if name else next(iter(fitting), None)
     if chosen is None:
-        raise ColumnError(f"the corpus has no column of kind {needed}; topiary columns lists those it has")
+        raise ReadError(f"the corpus has no column of kind {needed}; topiary columns lists those it has")
     if chosen not in fitting:
-        raise ColumnError(f"column {chosen.name!r} is of kind {chosen.kind}; this needs {needed}")
+        raise ReadError(f"column {chosen.name!r} is of kind {chosen.kind}; this needs {needed}")
     return chosen
 
 

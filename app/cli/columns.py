@@ -12,7 +12,7 @@ from topiary.store.database import Database, open_existing
 
 def columns(arguments: argparse.Namespace) -> int:
     """List the columns of a corpus with their kinds, after changing the kinds of those that are named."""
-    from topiary.app.facts.columns import list_column_facts
+    from topiary.app.export.columns import list_column_facts
 
     requested = [_split_request(text) for text in arguments.kinds]
     db = open_existing(arguments.store)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from topiary.app.cli.console import UserError, notify, print_json, print_table, say, translate_errors
-from topiary.app.facts.records import list_corpus_facts
+from topiary.app.export.records import list_corpus_facts
 from topiary.app.ingest.report import (
     Report,
     describe_addition,

@@ -2,14 +2,14 @@
 
 import argparse
 
-from topiary.app.analysis.filters import FilterError
-from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.read_hierarchy import find_snapshot_at
+from topiary.app.analysis.reader import Reader
 from topiary.app.analysis.refine import refine_run
-from topiary.app.analysis.shares import find_placed_snapshot
 from topiary.app.cli.console import UserError, find_run, make_file_error, name_topics, notify, say
 from topiary.app.export.pyldavis import PYLDAVIS, write_pyldavis
 from topiary.app.export.run_tables import build_table, read_request
-from topiary.app.export.tables import TableFileError, write_table
+from topiary.app.export.tables import write_table
 from topiary.app.ingest.refining import RefineError
 from topiary.app.jobs.progress import Progress
 from topiary.store.database import open_existing
@@ -33,7 +33,7 @@ def export(arguments: argparse.Namespace) -> int:
         path = write_table(table, arguments.output, lambda rows: progress.show(f"writing {rows:,} rows"))
     except OSError as error:
         raise make_file_error(arguments.output, error) from error
-    except (LookupError, TableFileError) as error:
+    except (LookupError, ReadError) as error:
         raise UserError(str(error.args[0])) from error
     finally:
         progress.end()
@@ -45,7 +45,7 @@ def refine(arguments: argparse.Namespace) -> int:
     """Make a corpus of some documents of a run, and print its name and how to train on it."""
     db, progress = open_existing(arguments.store), Progress()
     row = find_run(db, arguments.run)
-    hierarchy = read_hierarchy(db, row, find_placed_snapshot(db, row, arguments.minibatch))
+    hierarchy = Reader(db).placed_at(row, arguments.minibatch).hierarchy
     try:
         topic = hierarchy.find_topic(arguments.topic) if arguments.topic else None
         name_topics(hierarchy, [] if topic is None else [topic], arguments.where)
@@ -53,7 +53,7 @@ def refine(arguments: argparse.Namespace) -> int:
             db, row, hierarchy, arguments.name, topic=topic, share=arguments.share, where=arguments.where,
             query=arguments.query, progress=progress.show,
         )  # fmt: skip
-    except (FilterError, RefineError) as error:
+    except (ReadError, RefineError) as error:
         raise UserError(str(error)) from error
     except LookupError as error:
         raise UserError(str(error.args[0])) from error

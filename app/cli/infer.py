@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, must_compile, open_inference
+from topiary.app.analysis.hierarchy import Hierarchy, Neighbour, format_identity
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics, must_compile, open_inference
 from topiary.app.analysis.interpolation import Step, round_percent
-from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot_at
+from topiary.app.analysis.reader import Reader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
 from topiary.app.cli.console import UserError, find_run, notify, print_json, say, translate_errors
+from topiary.app.export.class_facts import interpolate_documents
 from topiary.app.export.texts import flatten_text, format_share
-from topiary.app.facts.documents import interpolate_documents
 from topiary.app.ingest.new_documents import (
     NewDocument,
     WordCounts,
@@ -109,7 +110,7 @@ def _open_inference(db: Database, arguments: argparse.Namespace) -> tuple[Docume
     if must_compile(run, corpora.get_run_corpus(db, run)):
         notify("compiling kernels, about 20 s, once on this machine")
     inference = open_inference(db, run, chosen)
-    return inference, read_hierarchy(db, run, chosen)
+    return inference, Reader(db).hierarchy(run, chosen)
 
 
 def _find_document(db: Database, inference: DocumentInference, text: str) -> Document:

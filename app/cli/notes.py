@@ -32,7 +32,7 @@ def notes(arguments: argparse.Namespace) -> int:
 
 
 def _add_note(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
-    from topiary.app.facts.notes import add_run_note
+    from topiary.app.export.notes import add_run_note
 
     try:
         note = add_run_note(
@@ -69,7 +69,7 @@ def _print_tags(db: Database, row: RunRow, *, as_json: bool) -> int:
 
 
 def _print_notes(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
-    from topiary.app.facts.notes import list_run_notes
+    from topiary.app.export.notes import list_run_notes
 
     try:
         facts = list_run_notes(db, row, topic=arguments.topic, document=arguments.document)
@@ -98,16 +98,15 @@ def _format_time(note: dict[str, Any]) -> str:
 def carry(arguments: argparse.Namespace) -> int:
     """Copy names, notes and tags of the topics of a run to the same topics of another one."""
     from topiary.app.analysis.carry import carry_annotations, describe_carried, summarize_carrying
-    from topiary.app.analysis.comparison import compare
     from topiary.app.analysis.hierarchy import format_identity
-    from topiary.app.analysis.partners import list_decisions
-    from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+    from topiary.app.analysis.reader import Reader
 
     db = open_existing(arguments.store)
     rows = find_run(db, arguments.run_from), find_run(db, arguments.run_to)
-    first, second = (read_hierarchy(db, row, find_snapshot_at(db, row, None)) for row in rows)
+    reader = Reader(db)
+    first, second = (reader.hierarchy_at(row) for row in rows)
     try:
-        comparison = compare(first, second, list_decisions(db, rows[0].number, rows[1].number))
+        comparison = reader.compare(first, second)
     except ValueError as error:
         raise UserError(str(error)) from error
     carried = carry_annotations(db, comparison)

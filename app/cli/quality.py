@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.inference import find_snapshot
-from topiary.app.analysis.predictions import ClassError, Classified
+from topiary.app.analysis.predictions import Classified
 from topiary.app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
-from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from topiary.app.analysis.recurrence import read_recurrence, summarize_layer
+from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at
+from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.recurrence import summarize_layer
 from topiary.app.cli.console import UserError, find_run, print_json, say
+from topiary.app.export.class_facts import list_class_facts
+from topiary.app.export.recurrence import summarize_seeds
 from topiary.app.export.texts import drop_infinite, flatten_text, format_share
-from topiary.app.facts.documents import list_class_facts
-from topiary.app.facts.recurrence import summarize_seeds
 from topiary.app.live.predictions import fetch_predictions
+from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_found
 from topiary.app.views.tree.opening import find_opening_threshold
 from topiary.engine.quality.measures import Quality, SampleSize
@@ -48,7 +50,7 @@ def quality(arguments: argparse.Namespace) -> int:
     """Print the measures of every layer and the layer's best and worst topics."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
-    hierarchy = read_recurrence(db, run, read_hierarchy(db, run, find_snapshot_at(db, run, arguments.minibatch)))[1]
+    hierarchy = Reader(db).hierarchy_at(run, arguments.minibatch, seeds=True)
     hierarchy = hierarchy.choose_words(arguments.relevance)
     if arguments.layer is not None:
         try:
@@ -68,7 +70,7 @@ def quality(arguments: argparse.Namespace) -> int:
         say(sentence)
     if hierarchy.recurrence is not None:
         others = hierarchy.recurrence.n_runs - 1
-        say(f"\nFound again by {others} other {'seed' if others == 1 else 'seeds'} (topiary seeds):")
+        say(f"\nFound again by {plural(others, 'other seed')} (topiary seeds):")
         for each in layers:
             say(f"  {summarize_seeds(hierarchy, hierarchy.recurrence, each.layer, find_opening_threshold(hierarchy))}")
     if completion is not None:
@@ -259,9 +261,9 @@ def classify(arguments: argparse.Namespace) -> int:
     try:
         snapshot = 0 if arguments.minibatch is None else find_snapshot_at(db, run, arguments.minibatch).number
         predictions = fetch_predictions(db, run, snapshot)
-    except ClassError as error:
+    except ReadError as error:
         raise UserError(str(error)) from error
-    hierarchy = read_hierarchy(db, run, find_snapshot(db, run.number, predictions.snapshot))
+    hierarchy = Reader(db).hierarchy(run, find_snapshot(db, run.number, predictions.snapshot))
     facts = list_class_facts(predictions, hierarchy)
     if arguments.json:
         print_json(facts)

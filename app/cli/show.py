@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.cli.console import (
     UserError,
     find_run,
@@ -15,12 +16,13 @@ from topiary.app.cli.console import (
     say,
     say_json,
 )
+from topiary.app.export.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from topiary.app.export.texts import flatten_text, format_share
-from topiary.app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from topiary.app.jobs import launcher
 from topiary.app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
 from topiary.app.jobs.plan import PAPER_SCORE_NAME, STEPS, name_step
-from topiary.app.plots.request import FigureError, FigureRequest, read_width
+from topiary.app.names import plural
+from topiary.app.plots.request import FigureRequest, read_width
 from topiary.app.views.run_facts import format_estimate, name_estimate
 from topiary.store import points as run_points
 from topiary.store import runs
@@ -29,6 +31,7 @@ from topiary.store.run_rows import RunRow, describe_left_out
 
 if TYPE_CHECKING:
     from topiary.app.analysis.hierarchy import Hierarchy
+    from topiary.app.analysis.reader import Reader
     from topiary.engine.hierarchy.tree import Direction
 
 
@@ -152,7 +155,7 @@ def topics(arguments: argparse.Namespace) -> int:
     if arguments.quality:
         notify("figures before the titles: NPMI of the first ten words in the training documents, see topiary quality")
     if light:
-        notify(f"{light} {'topic' if light == 1 else 'topics'} of under 0.1 % of the tokens left out; --all lists them")
+        notify(f"{plural(light, 'topic')} of under 0.1 % of the tokens left out; --all lists them")
     if hierarchy.common_words:
         common = flatten_text(" ".join(hierarchy.vocabulary[number] for number in hierarchy.common_words))
         notify(f"everywhere in this corpus, and left out of titles: {common}")
@@ -174,9 +177,7 @@ def tree(arguments: argparse.Namespace) -> int:
     row = find_run(db, arguments.run)
     hierarchy = _read_hierarchy(db, row, arguments.minibatch)
     if Path(arguments.output).suffix.lower() not in (".svg", ".dot"):
-        from topiary.app.analysis.recurrence import read_recurrence
-
-        hierarchy = read_recurrence(db, row, hierarchy)[1]
+        hierarchy = _open_reader(db).add_recurrence(row, hierarchy)
     hierarchy = hierarchy.choose_words(arguments.relevance)
     threshold = choose_threshold(arguments.threshold, hierarchy)
     try:
@@ -239,7 +240,7 @@ def film(arguments: argparse.Namespace) -> int:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Print how the topics of two runs differ."""
-    from topiary.app.facts.comparisons import ComparisonView, compare_runs, write_comparison
+    from topiary.app.export.comparison_summary import ComparisonView, compare_runs, write_comparison
     from topiary.app.views.tree.opening import choose_threshold
 
     picture_options = {"--layer": arguments.layer, "--topic": arguments.topics, "--class": arguments.label}
@@ -280,7 +281,7 @@ def compare(arguments: argparse.Namespace) -> int:
 
 def seeds(arguments: argparse.Namespace) -> int:
     """Print what of a run comes back in runs that differ in the seed alone."""
-    from topiary.app.facts.recurrence import collect_recurrence, write_recurrence
+    from topiary.app.export.recurrence import collect_recurrence, write_recurrence
 
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
@@ -323,11 +324,14 @@ def _format_quality(topic: dict[str, Any]) -> str:
     return f"{npmi:>6}  "
 
 
-def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
-    # The import is here because it loads SciPy, which the list of runs does not need.
-    from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+def _open_reader(db: Database) -> "Reader":
+    from topiary.app.analysis.reader import Reader  # loads SciPy, which the list of runs does not need
 
-    return read_hierarchy(db, row, find_snapshot_at(db, row, minibatch))
+    return Reader(db)
+
+
+def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
+    return _open_reader(db).hierarchy_at(row, minibatch)
 
 
 def _format_value(value: Any) -> str:
@@ -352,7 +356,7 @@ def figure(arguments: argparse.Namespace) -> int:
         say(_write_figure(arguments, request))
     except OSError as error:
         raise make_file_error(arguments.output, error) from error
-    except (FigureError, LookupError) as error:
+    except (ReadError, LookupError) as error:
         raise UserError(str(error.args[0])) from error
     return 0
 

@@ -168,11 +168,8 @@ class TopicEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kernel = self._build_kernel()
         documents = np.arange(counts.n_documents)
         all_documents = take_documents(counts, documents, labels)
-        state = kernel.init(self.seed_)
-        if kernel.init_from_documents is not None:
-            state = kernel.init_from_documents(
-                self.seed_, take_documents(counts, first_topics.sample_documents(documents), labels)
-            )
+        first = take_documents(counts, first_topics.sample_documents(documents), labels)
+        state = kernel.init_from_documents(self.seed_, first)
         if kernel.is_sweeping(state):
             state = kernel.prepare(self.seed_, state, all_documents)
         for t in range(1, n_iter + 1):

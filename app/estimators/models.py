@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from topiary.app.estimators.base import TopicEstimator
 from topiary.app.estimators.inputs import find_blank_rows, read_labels, strip_scalar
-from topiary.engine.contract import Array, FloatArray
+from topiary.engine.contract import Array, FloatArray, PredictingKernel
 from topiary.engine.hierarchy import paths
 from topiary.engine.settings import SettingError
 
@@ -232,8 +232,8 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         kernel = self._build_kernel()
-        if kernel.predict is None:
-            raise LookupError("this model does not predict labels")
+        if not isinstance(kernel, PredictingKernel):
+            raise LookupError("this model does not predict labels")  # noqa: TRY004 - not of a caller
         counts = self._read_counts(X)
         find_blank_rows(counts.starts)
         return paths.normalise_shares(kernel.predict(self.seed_, self.state_, self._make_batch(counts)))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from topiary.app.analysis.comparison import (
     Agreement,
@@ -18,6 +18,7 @@ from topiary.app.analysis.seeds import (
     UNKNOWN_SPREAD,
     EstimatePair,
     Range,
+    SeedBaseline,
     SeedSpread,
     get_layer_value,
     is_below_range,
@@ -31,15 +32,6 @@ _SIDES: tuple[Side, ...] = ("a", "b")
 # Columns of the CSV files: of edges, and of a topic on each side of a pair.
 _EDGE_COLUMNS = ("kind", "layer", "parent_a", "child_a", "weight_a", "parent_b", "child_b", "weight_b", "ratio")
 _TOPIC_COLUMNS = ("topic", "rank", "share", "name", "title", "words")
-
-
-class SeedPairs(Protocol):
-    """Comparisons of runs that differ only in their seed, and how well the two compared runs predict."""
-
-    @property
-    def comparisons(self) -> Sequence[Comparison]: ...  # noqa: D102
-    @property
-    def estimate_pair(self) -> EstimatePair | None: ...  # noqa: D102
 
 
 def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
@@ -123,14 +115,14 @@ def summarize_comparison(comparison: Comparison, threshold: float) -> dict[str, 
     }
 
 
-def render_comparison(comparison: Comparison, threshold: float, seeds: SeedPairs | None = None) -> str:
+def render_comparison(comparison: Comparison, threshold: float, seeds: SeedBaseline | None = None) -> str:
     """Return the JSON text of a comparison: its figures, all pairs and edges, and the differences between seeds.
 
     Parameters
     ----------
     comparison : Comparison
     threshold : float
-    seeds : SeedPairs, optional
+    seeds : SeedBaseline, optional
         Without it, ``seeds`` is null in the JSON.
     """
     report, changes = summarize_comparison(comparison, threshold), find_edge_changes(comparison, threshold)
@@ -210,14 +202,14 @@ def _format_cell(value: Any) -> Any:
     return " ".join(value) if isinstance(value, (list, tuple)) else value
 
 
-def list_seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[str, Any]:
+def list_seed_facts(now: Agreement, seeds: SeedBaseline, threshold: float) -> dict[str, Any]:
     """Return facts about the agreement of seeds of one model, for comparison with the agreement of A and B.
 
     Parameters
     ----------
     now : Agreement
         The agreement of A and B.
-    seeds : SeedPairs
+    seeds : SeedBaseline
     threshold : float
         Edges above ``threshold / K`` are compared.
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import rel_entr, xlogy
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.analysis.shares import LayerUse, fetch_use
-from topiary.app.export.tables import TableFileError
 from topiary.app.export.texts import find_format
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.store.database import Database
@@ -33,7 +33,7 @@ def write_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int,
 
     Raises
     ------
-    TableFileError
+    ReadError
         If the suffix is neither ``.json`` nor ``.html``, or pyLDAvis, whose scripts a page holds, is not installed.
     LookupError
         If the run has no such layer.
@@ -41,10 +41,7 @@ def write_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int,
         If the file cannot be written.
     """
     path = Path(path)
-    try:
-        suffix = find_format(path, ("json", "html"), f"the data of pyLDAvis as {path.name!r}")
-    except ValueError as error:
-        raise TableFileError(str(error)) from error
+    suffix = find_format(path, ("json", "html"), f"the data of pyLDAvis as {path.name!r}")
     scripts = _read_scripts() if suffix == "html" else None
     data = json.dumps(collect_pyldavis(db, run, snapshot, layer), ensure_ascii=False, allow_nan=False)
     name = f"Layer {layer} of run {run.number}, {run.corpus_name}"
@@ -65,7 +62,7 @@ def _read_scripts() -> _PageScripts:
     try:
         from pyLDAvis import urls
     except ImportError as error:
-        raise TableFileError(
+        raise ReadError(
             "a page of pyLDAvis needs pyLDAvis: pip install 'topiary-explorer[bridges]'; a .json needs nothing"
         ) from error
     paths = (urls.D3_LOCAL, urls.LDAVIS_LOCAL, urls.LDAVIS_CSS_LOCAL)

@@ -9,30 +9,22 @@ import pandas as pd
 
 from topiary.app.analysis.concordance import list_contexts
 from topiary.app.analysis.document_table import find_layer_strongest, make_title
-from topiary.app.analysis.filters import FilterError, FilterSources, parse_condition, read_sources, select_by_conditions
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.filters import FilterSources
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
-from topiary.app.analysis.inference import find_snapshot, open_inference
-from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from topiary.app.analysis.recurrence import read_recurrence
-from topiary.app.analysis.shares import describe_placed, find_placed_snapshot, infer_theta
-from topiary.app.analysis.topic_samples import IntervalKind, SpreadError, TopicSamples, add_samples, sample_topics
-from topiary.app.analysis.trends import (
-    ColumnError,
-    choose_column,
-    count_samples,
-    find_intervals,
-    group_documents,
-    join_shares,
-    measure_by_group,
-    measure_shares,
-)  # fmt: skip
-from topiary.app.export.tables import ExportTable, TableFileError
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
+from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.run_documents import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.shares import infer_theta
+from topiary.app.analysis.trends import measure_shares
+from topiary.app.export.tables import ExportTable
 from topiary.app.export.topics import list_topics
 from topiary.engine.contract import Array
-from topiary.engine.lens import periods
+from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.moments import Weighting
 from topiary.store import corpora
-from topiary.store.column_rows import CATEGORY, DATE, LABEL, NUMBER, CorpusColumn
+from topiary.store.column_rows import LABEL, NUMBER
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 from topiary.store.run_rows import RunRow
@@ -108,12 +100,12 @@ def read_request(
     NotFound
         If there is no such snapshot.
     """
-    chosen = find_snapshot_at(db, row, minibatch)
-    newest = chosen.minibatch
+    reader, note = Reader(db), ""
     if reads_shares(kind, options.get("where", ())):
-        chosen = find_placed_snapshot(db, row, minibatch)
-    hierarchy = read_recurrence(db, row, read_hierarchy(db, row, chosen))[1]
-    note = describe_placed(row, chosen.minibatch, newest)
+        hierarchy, _, note, _ = reader.placed_at(row, minibatch)
+    else:
+        hierarchy = reader.hierarchy_at(row, minibatch)
+    hierarchy = reader.add_recurrence(row, hierarchy)
     return RunTableRequest(db, row, corpora.get_run_corpus(db, row), hierarchy, note=note, **options)
 
 
@@ -127,13 +119,13 @@ def build_table(kind: str, request: RunTableRequest) -> ExportTable:
 
     Raises
     ------
-    TableFileError
+    ReadError
         If there is no such kind, or something that it needs is missing; the message is one sentence.
     LookupError
         If the run has no such layer.
     """
     if kind not in TABLES:
-        raise TableFileError(f"there is no table {kind!r}; choose one of {', '.join(TABLES)}")
+        raise ReadError(f"there is no table {kind!r}; choose one of {', '.join(TABLES)}")
     return TABLES[kind](request)
 
 
@@ -145,23 +137,23 @@ def _build_topics(request: RunTableRequest) -> ExportTable:
     hierarchy = request.hierarchy
     if request.where:
         hierarchy = replace(hierarchy, shares=_measure_selected(request))
-    rows = [_describe_topic(hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
+    reader = Reader(request.db)
+    rows = [_describe_topic(reader, hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
     return ExportTable("topics", (pd.DataFrame(rows),))
 
 
 def _measure_selected(request: RunTableRequest) -> tuple[Array, ...]:
     """Return the shares of the topics of every layer in the documents that meet the conditions."""
-    hierarchy, sources = request.hierarchy, _open_sources(request)
-    selected = _select(request, sources)
-    if selected is not None and not selected.any():
-        raise TableFileError(
-            "no document meets all conditions, so that topics have no shares; give others with --where"
-        )
+    hierarchy, documents = request.hierarchy, _open_documents(request)
+    if not documents.count:
+        raise ReadError("no document meets all conditions, so that topics have no shares; give others with --where")
     layers = range(1, hierarchy.n_layers + 1)
-    return tuple(measure_shares(hierarchy, layer, sources.read_use(layer), selected) for layer in layers)
+    return tuple(
+        measure_shares(hierarchy, layer, documents.sources.read_use(layer), documents.selected) for layer in layers
+    )
 
 
-def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_topic(reader: Reader, hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
     node = hierarchy.find_topic(facts["topic"])
     is_known = len(hierarchy.steadiness) >= node.layer
     steady = hierarchy.steadiness[node.layer - 1][hierarchy.place(node)] if is_known else np.nan
@@ -181,7 +173,7 @@ def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str,
         "of_runs": facts.get("of_runs", np.nan),
         "parents": _join_relatives(hierarchy, hierarchy.parents(node, _RELATIVES)),
         "children": _join_relatives(hierarchy, hierarchy.children(node, _RELATIVES)),
-        "documents": " ".join(str(use.document) for use in hierarchy.uses(node, _DOCUMENTS)),
+        "documents": " ".join(map(str, reader.rank(hierarchy, node).numbers[:_DOCUMENTS].tolist())),
     }
 
 
@@ -195,9 +187,9 @@ def _build_contexts(request: RunTableRequest) -> ExportTable:
     """Return the table of all places where a search finds something, with the text around them."""
     query = TextQuery(request.query)
     if query.is_empty:
-        raise TableFileError("a table of contexts needs a search: --query WORDS")
-    selected = _select(request, _open_sources(request)) if request.where else None
-    return ExportTable("contexts", _read_contexts(request, query, _keep_matches(request, selected)))
+        raise ReadError("a table of contexts needs a search: --query WORDS")
+    selected = _keep_matches(request, _open_documents(request).selected)
+    return ExportTable("contexts", _read_contexts(request, query, selected))
 
 
 def _keep_matches(request: RunTableRequest, selected: Array | None) -> Array:
@@ -229,43 +221,16 @@ def _choose_layer(request: RunTableRequest, default: int) -> int:
     return layer
 
 
-def _open_sources(request: RunTableRequest) -> FilterSources:
-    """Return where filters and tables read columns and shares."""
-    sources = read_sources(request.db, request.run, request.corpus, request.hierarchy)
-    if request.interval == "documents":
-        return sources
-
-    def sample() -> TopicSamples:
-        try:
-            snapshot = find_snapshot(request.db, request.run.number, request.hierarchy.snapshot)
-            return sample_topics(request.db, request.run, snapshot)
-        except SpreadError as error:
-            raise TableFileError(str(error)) from error
-
-    return add_samples(sources, sample)
-
-
-def _select(request: RunTableRequest, sources: FilterSources) -> Array | None:
-    try:
-        return select_by_conditions(
-            sources, [parse_condition(text) for text in request.where], request.corpus.documents
-        )
-    except FilterError as error:
-        raise TableFileError(str(error)) from error
-
-
-def _choose_column(request: RunTableRequest, sources: FilterSources, kinds: Sequence[str]) -> CorpusColumn:
-    """Return the column of a table over time or by group."""
-    try:
-        return choose_column(sources.columns, kinds, request.column)
-    except ColumnError as error:
-        raise TableFileError(str(error)) from error
+def _open_documents(request: RunTableRequest) -> RunDocuments:
+    """Return the documents that meet the conditions, with their columns and shares."""
+    reader = Reader(request.db)
+    return reader.documents(request.corpus, request.hierarchy, request.where, interval=request.interval)
 
 
 def _build_documents(request: RunTableRequest) -> ExportTable:
     """Return the table of documents with the shares of the topics of a layer, layer 1 by default."""
-    layer, sources = _choose_layer(request, 1), _open_sources(request)
-    selected = _select(request, sources)
+    layer, documents = _choose_layer(request, 1), _open_documents(request)
+    sources, selected = documents.sources, documents.selected
     if not TextQuery(request.query).is_empty:
         selected = _keep_matches(request, selected)
     return ExportTable("documents", _read_documents(request, layer, sources, selected))
@@ -319,8 +284,8 @@ def _read_documents(
 
 def _build_theta(request: RunTableRequest) -> ExportTable:
     """Return the table of documents with the activations of all topics of a layer, layer 1 by default."""
-    layer, sources = _choose_layer(request, 1), _open_sources(request)
-    selected = _select(request, sources)
+    layer, documents = _choose_layer(request, 1), _open_documents(request)
+    sources, selected = documents.sources, documents.selected
     if not TextQuery(request.query).is_empty:
         selected = _keep_matches(request, selected)
     numbers = np.arange(request.corpus.documents) if selected is None else np.flatnonzero(selected)
@@ -342,40 +307,31 @@ def _read_theta(request: RunTableRequest, layer: int, sources: FilterSources, nu
 def _build_time(request: RunTableRequest) -> ExportTable:
     """Return the table of topics over time, the top layer by default."""
     layer, hierarchy = _choose_layer(request, request.hierarchy.n_layers), request.hierarchy
-    sources = _open_sources(request)
-    column = _choose_column(request, sources, (DATE,))
-    use = sources.read_use(layer)
-    shares = join_shares(use, hierarchy.widths[layer - 1])
-    n = len(shares.rest)
-    selected = _select(request, sources)
-    selected = None if selected is None else selected[:n]
-    try:
-        cut = periods.cut_periods(sources.read_column(column)[:n], request.unit)
-    except ValueError as error:  # there are too many
-        raise TableFileError(str(error)) from error
-    measured = periods.measure_periods(shares, cut, by=request.by, selected=selected)
-    interval = find_intervals(use, measured, cut.codes, by=request.by, selected=selected)
-    starts = [str(np.datetime64(start, "ms").astype("datetime64[D]")) for start in cut.starts[:-1].tolist()]
+    nodes = hierarchy.nodes(layer)
+    question = TrendQuestion(TIME, layer, request.column, nodes, unit=request.unit, by=request.by)
+    figure = _open_documents(request).measure(question).over_time
+    if figure is None:
+        raise AssertionError("a question about time has its answer")
+    mean, low, high = (np.array([each[place] for each in figure.series]) for place in (1, 2, 3))  # by topic and period
+    starts = [str(np.datetime64(start, "ms").astype("datetime64[D]")) for start in figure.periods.starts[:-1].tolist()]
     frames = [
-        _describe_shares(hierarchy, layer, measured.mean[place], interval.low[place], interval.high[place]).assign(
-            period=start, unit=cut.unit, documents=int(measured.documents[place]), topic_samples=count_samples(use)
+        _describe_shares(hierarchy, nodes, mean[:, place], low[:, place], high[:, place]).assign(
+            period=start, unit=figure.periods.unit, documents=int(figure.documents[place]), topic_samples=figure.samples
         )
         for place, start in enumerate(starts)
     ]
-    return ExportTable("time", frames or (_describe_shares(hierarchy, layer, *(np.zeros(0),) * 3),))
+    return ExportTable("time", frames or (_describe_shares(hierarchy, (), *(np.zeros(0),) * 3),))
 
 
-def _describe_shares(hierarchy: Hierarchy, layer: int, mean: Array, low: Array, high: Array) -> pd.DataFrame:
-    """Return the shares of the topics of a layer and their 90 % intervals, by popularity."""
-    nodes = hierarchy.nodes(layer) if len(mean) else []
-    order = [hierarchy.place(node) for node in nodes]
+def _describe_shares(hierarchy: Hierarchy, nodes: Sequence[Node], mean: Array, low: Array, high: Array) -> pd.DataFrame:
+    """Return the shares of topics, and their 90 % intervals."""
     return pd.DataFrame(
         {
             "topic": [format_identity(node) for node in nodes],
             "title": [hierarchy.title(node) for node in nodes],
-            "share": mean[order],
-            "low": low[order],
-            "high": high[order],
+            "share": mean,
+            "low": low,
+            "high": high,
         }
     )
 
@@ -383,15 +339,17 @@ def _describe_shares(hierarchy: Hierarchy, layer: int, mean: Array, low: Array, 
 def _build_groups(request: RunTableRequest) -> ExportTable:
     """Return the table of topics by group, with the differences of every group from all others."""
     layer, hierarchy = _choose_layer(request, request.hierarchy.n_layers), request.hierarchy
-    sources = _open_sources(request)
-    column = _choose_column(request, sources, (CATEGORY, NUMBER))
-    groups = group_documents(column, sources.read_column(column))
-    selected = _select(request, sources)
-    figure = measure_by_group(hierarchy, layer, sources.read_use(layer), groups, by=request.by, selected=selected)
-    order = [hierarchy.place(node) for node in hierarchy.nodes(layer)]
+    question = TrendQuestion(GROUPS, layer, request.column, by=request.by)
+    figure = _open_documents(request).measure(question).by_group
+    if figure is None:
+        raise AssertionError("a question about groups has its answer")
+    nodes = hierarchy.nodes(layer)
+    order = [hierarchy.place(node) for node in nodes]
     effects = figure.effects
     frames = [
-        _describe_shares(hierarchy, layer, figure.shares.mean[group], figure.low[group], figure.high[group]).assign(
+        _describe_shares(
+            hierarchy, nodes, *(each[group][order] for each in (figure.shares.mean, figure.low, figure.high))
+        ).assign(
             group=name,
             documents=int(figure.shares.documents[group]),
             difference=effects.value[group][order],
@@ -401,9 +359,9 @@ def _build_groups(request: RunTableRequest) -> ExportTable:
             comparisons=effects.comparisons,
             topic_samples=figure.samples,
         )
-        for group, name in enumerate(groups.names)
+        for group, name in enumerate(figure.groups.names)
     ]
-    return ExportTable("groups", frames or (_describe_shares(hierarchy, layer, *(np.zeros(0),) * 3),))
+    return ExportTable("groups", frames or (_describe_shares(hierarchy, (), *(np.zeros(0),) * 3),))
 
 
 TABLES: Mapping[str, Callable[[RunTableRequest], ExportTable]] = {

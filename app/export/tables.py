@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_string_dtype
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.export.texts import find_format, guard_cell
 
 MOST_CELLS = 5_000_000  # of an Excel file: more take minutes to write and gigabytes to open
@@ -35,10 +36,6 @@ class ExportTable(NamedTuple):
         return pd.concat(self.frames, ignore_index=True)
 
 
-class TableFileError(ValueError):
-    """An error: a table that cannot be written in the format that was asked for; its message is one sentence."""
-
-
 def write_table(table: ExportTable, path: str | Path, report: Callable[[int], None] = lambda _: None) -> Path:
     """Write a table to a file in the format named by its suffix: ``.csv``, ``.xlsx`` or ``.parquet``.
 
@@ -51,16 +48,13 @@ def write_table(table: ExportTable, path: str | Path, report: Callable[[int], No
 
     Raises
     ------
-    TableFileError
+    ReadError
         If the suffix names no known format, the table is too large for Excel, or a package is missing.
     OSError
         If the file cannot be written.
     """
     path = Path(path)
-    try:
-        form = find_format(path, _WRITERS, f"a table as {path.name!r}")
-    except ValueError as error:
-        raise TableFileError(str(error)) from error
+    form = find_format(path, _WRITERS, f"a table as {path.name!r}")
     _WRITERS[form](table, path, _count_rows(table.frames, report))
     return path
 
@@ -111,7 +105,7 @@ def _write_excel(table: ExportTable, path: Path, frames: Iterator[pd.DataFrame])
         rows += len(frame)
         if rows > MOST_ROWS or rows * frame.shape[1] > MOST_CELLS:
             sheet.close()
-            raise TableFileError(
+            raise ReadError(
                 f"the table {table.name} has more than {min(MOST_ROWS, MOST_CELLS // frame.shape[1]):,} rows, which is "
                 "too much for Excel; write it as .csv or .parquet"
             )
@@ -132,7 +126,7 @@ def _write_parquet(_: ExportTable, path: Path, frames: Iterator[pd.DataFrame]) -
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise TableFileError("Parquet files need pyarrow: pip install 'topiary-explorer[parquet]'") from error
+        raise ReadError("Parquet files need pyarrow: pip install 'topiary-explorer[parquet]'") from error
     first = next(frames)
     schema = pa.Schema.from_pandas(first, preserve_index=False)
     with pq.ParquetWriter(path, schema) as writer:

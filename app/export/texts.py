@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.views.text import format_percent
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # as OWASP lists them under CSV injection
@@ -20,13 +21,13 @@ def find_format(path: Path, formats: Collection[str], what: str) -> str:
 
     Raises
     ------
-    ValueError
+    ReadError
         When the suffix is none of ``formats``; ``what`` describes in the message what cannot be written.
     """
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in formats:
         listed = ", ".join(f".{name}" for name in formats)
-        raise ValueError(f"cannot write {what}: its name must end in one of {listed}")
+        raise ReadError(f"cannot write {what}: its name must end in one of {listed}")
     return suffix
 
 

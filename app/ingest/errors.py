@@ -1,6 +1,7 @@
-"""The exception for input that cannot be imported, and numbers of things in sentences."""
+"""The exception for input that cannot be imported, and phrases of sentences about inputs."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -38,3 +39,12 @@ def plural(n: int, one: str, several: str = "") -> str:
     ('1 row has', '2 rows have', '1,000 words')
     """
     return f"{n:,} {one if n == 1 else several or one + 's'}"
+
+
+def list_some(names: Sequence[str], most: int) -> str:
+    """Return the first of some names, separated by commas, and a sign that there are more.
+
+    >>> list_some(["a", "b", "c"], 2), list_some(["a", "b"], 2)
+    ('a, b …', 'a, b')
+    """
+    return ", ".join(names[:most]) + (" …" if len(names) > most else "")

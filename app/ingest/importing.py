@@ -37,12 +37,10 @@ from topiary.app.ingest.text.cleaning import make_storable
 from topiary.app.ingest.text.languages import count_scripts
 from topiary.app.ingest.text.passages import Division
 from topiary.app.ingest.text.words import Wording
-from topiary.app.ingest.vectorise import batch_documents
 from topiary.engine.contract import TEST, TRAIN, VALIDATION, Counts
 from topiary.engine.parts import PartSizes, divide_share, draw_parts, draw_validation, hash_contents, return_duplicates
 from topiary.store import blocks, corpora, corpus_writer, full_text
 from topiary.store.blocks import DocumentBlock
-from topiary.store.column_rows import ColumnBlock
 from topiary.store.columns import is_typed
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.corpus_writer import CorpusWriter
@@ -87,17 +85,24 @@ def prepare_documents(
         Applies a function to batches of texts, here or in other processes.
     """
     observer = Observer()
-    division = None
-    if options.divides and isinstance(source, TextSource):
-        # Tags and mail headers are removed before a text is divided into passages.
-        wording = Wording(html=options.html, strip_mail=options.strip_mail, pattern="")
-        division = Division(str(options.split), wording.prepare_text)
-        source = division.divide_source(source)
+    # Tags and mail headers are removed before a text is divided into passages.
+    wording = Wording(html=options.html, strip_mail=options.strip_mail, pattern="")
+    source, division = _divide_source(source, options, wording)
     counted = _count_words(observer.watch(source), options, progress, observer, map_batches)
     lengths, contents = _measure_documents(counted, options, progress)
     keep_mask = select_documents(counted, lengths)
     part = choose_parts(counted, contents, keep_mask, options, division)
     return PreparedDocuments(counted, part, keep_mask, lengths, observer, isinstance(source, TextSource))
+
+
+def _divide_source(
+    source: Source, options: ImportOptions, wording: Wording, *, strict: bool = True
+) -> tuple[Source, Division | None]:
+    """Return a source of the passages into which the options divide its texts, if they do, and the division."""
+    if not options.divides or not isinstance(source, TextSource):
+        return source, None
+    division = Division(str(options.split), wording.prepare_text, strict=strict)
+    return division.divide_source(source), division
 
 
 def _count_words(
@@ -371,28 +376,44 @@ def import_source(
     ) as writer:
         tally = prepared.observer.tally or Tally()
         values = ValueWriter(tally.columns.choose_kinds())
-        stored, tokens, total = 0, 0, int(np.count_nonzero(prepared.keep_mask))
-        for rows, parts in read_kept_documents(prepared):
-            tokens += check_tokens(source.where, rows, tokens)
-            writer.add(make_block(rows, parts, stored, binary=options.binary))
-            store_values(writer, values.add(rows.columns))
-            stored += len(parts)
-            progress(f"Storing documents: {stored:,}", stored / total)
-        store_values(writer, values.finish())
+        _store_documents(writer, prepared, values, progress, binary=options.binary)
         writer.set_columns(values.list_columns())
         counted.notes.extend((*values.list_notes(), *tally.columns.list_notes()))
         record = make_report(prepared, options, file=facts.get("file", counted.where), form=facts["format"], why=why)
         writer.meta.update(facts | wording_facts | {"notes": counted.notes, "record": record.to_json()})
-    index_corpus(db, writer.row.number, progress, map_batches)
-    for note in counted.notes:
-        progress(f"Note: {note}", None)
+    _finish(db, writer.row.number, counted.notes, progress, map_batches)
     return writer.row
 
 
-def store_values(writer: CorpusWriter, values: Iterable[ColumnBlock]) -> None:
-    """Store blocks of the values of columns."""
-    for block in values:
+def _store_documents(
+    writer: CorpusWriter,
+    prepared: PreparedDocuments,
+    values: ValueWriter,
+    progress: Progress,
+    first: int = 0,
+    *,
+    binary: bool,
+) -> Array:
+    """Store documents, numbered from ``first``, and the values of their columns; return the part of each."""
+    parts, stored, tokens, total = [np.empty(0, np.int8)], 0, 0, int(np.count_nonzero(prepared.keep_mask))
+    for rows, part in read_kept_documents(prepared):
+        tokens += check_tokens(prepared.source.where, rows, tokens)
+        writer.add(make_block(rows, part, first + stored, binary=binary))
+        for block in values.add(rows.columns):
+            writer.add_values(block)
+        parts.append(part)
+        stored += len(part)
+        progress(f"Storing documents: {stored:,}", stored / total)
+    for block in values.finish():
         writer.add_values(block)
+    return np.concatenate(parts)
+
+
+def _finish(db: Database, corpus: int, notes: Iterable[str], progress: Progress, map_batches: Map) -> None:
+    """Index a stored corpus, and report the notes."""
+    index_corpus(db, corpus, progress, map_batches)
+    for note in notes:
+        progress(f"Note: {note}", None)
 
 
 def index_corpus(db: Database, corpus: int, progress: Progress, map_batches: Map = map) -> None:
@@ -541,7 +562,8 @@ class Addition:
 class _Reading:
     """The words, labels and parts collected in the first pass over the new documents."""
 
-    def __init__(self, row: CorpusRow) -> None:
+    def __init__(self, row: CorpusRow, progress: Progress) -> None:
+        self._progress = progress
         self._numbers = {name: number for number, name in enumerate(row.label_names)}
         self.recounts: list[tuple[Array, Array]] = []
         self.labels: list[int] = []
@@ -562,6 +584,14 @@ class _Reading:
             self.classes[label] += 1
         self.labels.append(number)
         self.part.append(part)
+        if len(self.labels) % BLOCK == 0:
+            self._progress(f"Counting words: {len(self.labels):,} documents", None)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The numbers of words, stored with the corpus."""
+        strangers = [word for word, _ in self.strangers.most_common(_MOST_LISTED)]
+        return {"tokens_read": self.tokens, "outside": self.tokens - self.known, "strangers": strangers}
 
 
 def _join_counts(documents: Sequence[tuple[Array, Array]]) -> Counts:
@@ -617,19 +647,32 @@ def append_path(
     opened_source = open_paths(path, options, display_name)
     progress(f"Reading {opened_source.file}", None)
     rules = find_rules(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
-    reading = _Reading(row)
-    texts, division = opened_source.source, None
-    if options.divides and isinstance(texts, TextSource):
-        division = Division(str(options.split), rules.wording.prepare_text, strict=False)
-        texts = division.divide_source(texts)
-    source = _recount_words(texts, rules, row, reading, progress, map_batches)
-    prepared = _prepare_documents(db, source, row, reading, division)
-    facts = _make_facts(opened_source.file, opened_source.format, options, reading, source)
-    addition = _store(db, row, prepared, progress, facts, reading.columns)
-    index_corpus(db, row.number, progress, map_batches)
-    for note in addition.notes:
-        progress(f"Note: {note}", None)
-    return addition
+    reading = _Reading(row, progress)
+    texts, division = _divide_source(opened_source.source, options, rules.wording, strict=False)
+    prepared = _prepare_addition(db, _recount_words(texts, rules, row, reading, map_batches), row, reading, division)
+    facts = {"file": opened_source.file, "format": opened_source.format, "options": options.report()} | reading.facts
+    with corpus_writer.append_documents(db, row.number) as appender:
+        first, typed = appender.before.documents, is_typed(appender.before)
+        # The columns of a corpus of an earlier version are typed later, together with those that are there.
+        kinds = reading.columns.choose_kinds() if typed else {}
+        values = ValueWriter(kinds, first, appender.columns_before if typed else ())
+        part = _store_documents(appender, prepared, values, progress, first, binary=row.kind == "binary")
+        if typed:
+            appender.set_columns(values.list_columns())
+        notes = [*prepared.source.notes, *values.list_notes()]
+        train, validation = (int(np.count_nonzero(part == each)) for each in (TRAIN, VALIDATION))
+        appender.meta |= facts | {"added": len(part), "added_train": train, "notes": notes}
+    _finish(db, row.number, notes, progress, map_batches)
+    return Addition(
+        corpus=appender.row,
+        documents=len(part),
+        train=train,
+        validation=validation,
+        tokens=reading.tokens,
+        outside=reading.tokens - reading.known,
+        strangers=tuple(facts["strangers"]),
+        notes=tuple(notes),
+    )
 
 
 def _find_options(row: CorpusRow, path: Paths, options: ImportOptions) -> ImportOptions:
@@ -645,25 +688,23 @@ def _find_options(row: CorpusRow, path: Paths, options: ImportOptions) -> Import
     return ImportOptions(**inherited | options.report())
 
 
-def _recount_words(
-    source: Source, rules: Rules, row: CorpusRow, reading: _Reading, progress: Progress, map_batches: Map
-) -> CountSource:
+def _recount_words(source: Source, rules: Rules, row: CorpusRow, reading: _Reading, map_batches: Map) -> CountSource:
     """Return the documents of a source with their counts over the vocabulary of the corpus."""
-    if isinstance(source, TextSource):
-        return _count_texts(source, rules, row, reading, progress, map_batches)
-    if map_batches is not map:
-        raise IngestError(source.where, "holds counts, which need not be cut into words; append it without --on")
-    return _count_counts(source, rules, row, reading, progress)
-
-
-def _count_texts(
-    source: TextSource, rules: Rules, row: CorpusRow, reading: _Reading, progress: Progress, map_batches: Map
-) -> CountSource:
-    """Count the words of texts in batches, which ``map_batches`` may count in other processes."""
-    if row.has_scored:
+    if row.has_scored and not (isinstance(source, CountSource) and source.has_scored):
         cause = f"has no words held out for scoring, as corpus {row.name!r} has"
         raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
-    source = _keep_unknown_labels(source, row)
+    if isinstance(source, TextSource):
+        return _count_texts(_keep_unknown_labels(source, row), rules, row, reading, map_batches)
+    if map_batches is not map:
+        raise IngestError(source.where, "holds counts, which need not be cut into words; append it without --on")
+    if source.kind == "real" and row.kind != "real":
+        cause = f"holds real numbers, and corpus {row.name!r} counts"
+        raise IngestError(source.where, f"{cause}; make another corpus of it")
+    return _count_counts(source, rules, row, reading)
+
+
+def _count_texts(source: TextSource, rules: Rules, row: CorpusRow, reading: _Reading, map_batches: Map) -> CountSource:
+    """Count the words of texts in batches, which ``map_batches`` may count in other processes."""
     pending: deque[tuple[str | None, int | None]] = deque()  # label and part of documents whose words are being counted
 
     def documents() -> Iterator[TextDocument]:
@@ -674,12 +715,10 @@ def _count_texts(
                 reading.columns.add(document.columns)
                 yield document
 
-    for counted in map_batches(
-        partial(_recount_texts, counted=source.counted, rules=rules), batch_documents(documents())
-    ):
-        for recount in counted:
-            reading.add(recount, *pending.popleft())
-            _report_progress(len(reading.labels), progress)
+    recount = partial(_recount_texts, counted=source.counted, rules=rules)
+    for recounts in map_batches(recount, vectorise.batch_documents(documents())):
+        for each in recounts:
+            reading.add(each, *pending.popleft())
     counts, labels = _join_counts(reading.recounts), np.array(reading.labels, np.int32)
     return _make_source(source, row, reading, lambda: vectorise.read_blocks(source, counts.rows, labels))
 
@@ -705,11 +744,8 @@ def _keep_unknown_labels(source: TextSource, row: CorpusRow) -> TextSource:
     return replace(source, documents=documents)
 
 
-def _count_counts(
-    source: CountSource, rules: Rules, row: CorpusRow, reading: _Reading, progress: Progress
-) -> CountSource:
+def _count_counts(source: CountSource, rules: Rules, row: CorpusRow, reading: _Reading) -> CountSource:
     """Translate counts over another vocabulary to that of the corpus."""
-    _check_kind(source, row)
     recount = make_recounter(source.vocabulary, rules)
     held_out: list[tuple[Array, Array]] = []
     for rows in source.blocks():
@@ -722,7 +758,6 @@ def _count_counts(
             if row.has_scored and rows.scored is not None:
                 scored_part = recount(rows.scored, index)
                 held_out.append((scored_part.words, scored_part.counts))
-        _report_progress(len(reading.labels), progress)
     counts, labels = _join_counts(reading.recounts), np.array(reading.labels, np.int32)
     scored = _join_counts(held_out) if row.has_scored else None
 
@@ -735,16 +770,6 @@ def _count_counts(
             start = stop
 
     return _make_source(source, row, reading, blocks)
-
-
-def _check_kind(source: CountSource, row: CorpusRow) -> None:
-    """Raise an error for counts that cannot be appended to a corpus of this kind."""
-    if source.kind == "real" and row.kind != "real":
-        cause = f"holds real numbers, and corpus {row.name!r} counts"
-        raise IngestError(source.where, f"{cause}; make another corpus of it")
-    if row.has_scored and not source.has_scored:
-        cause = f"has no words held out for scoring, as corpus {row.name!r} has"
-        raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
 
 
 def _make_source(
@@ -772,19 +797,24 @@ def _note_labels(reading: _Reading, row: CorpusRow) -> list[str]:
     return [f"{subject} that the corpus does not know, {consequence}: {named}; they are kept as a column, label"]
 
 
-def _prepare_documents(
+def _prepare_addition(
     db: Database, source: CountSource, row: CorpusRow, reading: _Reading, division: Division | None
 ) -> PreparedDocuments:
-    """Choose the part of each document and which documents are stored."""
+    """Choose the part of each document and which documents are stored: all but those without words."""
     lengths = np.array([len(words) for words, _ in reading.recounts], np.int64)
+    if not len(lengths):
+        raise IngestError(source.where, "has no documents; give a file that has some")
+    if not lengths.any():
+        cause = f"has no word of the vocabulary of corpus {row.name!r} in it"
+        raise IngestError(source.where, f"{cause}; are its documents in another language?")
     if any(part is not None for part in reading.part):
         part = np.array([TRAIN if each is None else each for each in reading.part], np.int8)
         if not row.validation_documents:
             part[part == VALIDATION] = TRAIN
         noun = "training document" if VALIDATION not in part else "training or validation document"
-        keep_mask = _select_documents(source, row, (part != TEST) & (lengths == 0), lengths, noun)
+        keep_mask = drop_wordless_documents(source, (part != TEST) & (lengths == 0), noun)
     else:
-        keep_mask = _select_documents(source, row, lengths == 0, lengths, "document")
+        keep_mask = drop_wordless_documents(source, lengths == 0, "document")
         part = _draw_parts(db, source, row, reading, keep_mask, division)
     return PreparedDocuments(source, part, keep_mask, lengths, Observer(), isinstance(source, TextSource))
 
@@ -824,76 +854,6 @@ def _divide_like_corpus(row: CorpusRow, n: int) -> PartSizes:
     drawn = divide_share(n, held_out / row.documents, validation=False, least=0).test
     test = -(-drawn * row.test_documents // max(held_out, 1))
     return PartSizes(test, drawn - test)
-
-
-def _select_documents(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, noun: str) -> Array:
-    """Return a mask of the documents that are stored: all but ``empty`` ones, which a note calls ``noun``."""
-    if not len(lengths):
-        raise IngestError(source.where, "has no documents; give a file that has some")
-    if not lengths.any():
-        cause = f"has no word of the vocabulary of corpus {row.name!r} in it"
-        raise IngestError(source.where, f"{cause}; are its documents in another language?")
-    return drop_wordless_documents(source, empty, noun)
-
-
-def _make_facts(file: str, form: str, options: ImportOptions, reading: _Reading, source: CountSource) -> dict[str, Any]:
-    """Return the facts about the addition that are stored with the corpus."""
-    return {
-        "file": file,
-        "format": form,
-        "options": options.report(),
-        "tokens_read": reading.tokens,
-        "outside": reading.tokens - reading.known,
-        "strangers": [word for word, _ in reading.strangers.most_common(_MOST_LISTED)],
-        "notes": source.notes,
-    }
-
-
-def _store(
-    db: Database,
-    row: CorpusRow,
-    prepared: PreparedDocuments,
-    progress: Progress,
-    facts: dict[str, Any],
-    profiles: ColumnProfiles,
-) -> Addition:
-    """Store prepared documents, their columns and facts, and return a summary.
-
-    The columns of a corpus of an earlier version are typed later, together with those that are there.
-    """
-    train, validation, stored, tokens, total = 0, 0, 0, 0, int(np.count_nonzero(prepared.keep_mask))
-    with corpus_writer.append_documents(db, row.number) as appender:
-        first = appender.before.documents
-        typed = is_typed(appender.before)
-        values = ValueWriter(profiles.choose_kinds() if typed else {}, first, appender.columns_before if typed else ())
-        for rows, parts in read_kept_documents(prepared):
-            tokens += check_tokens(prepared.source.where, rows, tokens)
-            appender.add(make_block(rows, parts, first + stored, binary=row.kind == "binary"))
-            store_values(appender, values.add(rows.columns))
-            stored += len(parts)
-            train += int(np.count_nonzero(parts == TRAIN))
-            validation += int(np.count_nonzero(parts == VALIDATION))
-            progress(f"Storing documents: {stored:,}", stored / total)
-        if typed:
-            store_values(appender, values.finish())
-            appender.set_columns(values.list_columns())
-        notes = [*facts["notes"], *values.list_notes()]
-        appender.meta |= facts | {"added": stored, "added_train": train, "notes": notes}
-    return Addition(
-        corpus=appender.row,
-        documents=stored,
-        train=train,
-        validation=validation,
-        tokens=facts["tokens_read"],
-        outside=facts["outside"],
-        strangers=tuple(facts["strangers"]),
-        notes=tuple(notes),
-    )
-
-
-def _report_progress(documents: int, progress: Progress) -> None:
-    if documents % BLOCK == 0:
-        progress(f"Counting words: {documents:,} documents", None)
 
 
 # Combined with a corpus's seed, so that draws are independent of other uses of the seed: of held-out documents, and of

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError, plural
+from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import ImportOptions, is_file
 from topiary.app.ingest.readers import counts_arrays
 from topiary.app.ingest.readers.documents import KINDS, PICTURED, read_contents
@@ -258,7 +258,7 @@ def explain_unknown_words(unknown: Sequence[str]) -> str:
     """Return a sentence on why a document without known words has no result, naming some of its unknown words."""
     if not unknown:
         return "There is nothing in it that the corpus counts, so there is no result for it: give one with more words."
-    listed = ", ".join(unknown[:_MOST_LISTED]) + (" …" if len(unknown) > _MOST_LISTED else "")
+    listed = list_some(unknown, _MOST_LISTED)
     return (
         f"The corpus knows none of its words ({listed}), so there is no result for it: give a document in the language "
         "of the corpus and about its subjects."

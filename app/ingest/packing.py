@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from io import TextIOWrapper
 from pathlib import Path, PurePath, PurePosixPath
 from types import ModuleType
-from typing import BinaryIO, NamedTuple, TextIO, cast
+from typing import BinaryIO, Concatenate, NamedTuple, ParamSpec, TextIO, TypeVar, cast
 
 import numpy as np
 
@@ -204,6 +204,8 @@ def read_pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> I
             yield piece
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
 # Bytes of a document or line: more than any book has.  Counting words takes 25 times as much memory.
 LARGEST_TEXT = 1 << 25
 _MOST_KINDS = 4  # kinds of files that a sentence lists
@@ -213,6 +215,20 @@ _PIECE = 1 << 18  # bytes of lines that are split together
 _TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training)(?:[^a-z]|$)")
 _VALIDATION_NAME = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|dev)(?:[^a-z]|$)")
 _TEST_NAME = re.compile(r"(?:^|[^a-z])(?:test|testing|t10k|heldout)(?:[^a-z]|$)")
+
+
+def cache_until_changed(read: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[Path, P], T]:
+    """Return a function of a file that remembers its results as long as the size and time of change stay the same."""
+
+    @lru_cache(maxsize=256)
+    def read_once(path: Path, _size: int, _changed: int, *rest: P.args, **named: P.kwargs) -> T:
+        return read(path, *rest, **named)
+
+    def read_cached(path: Path, *rest: P.args, **named: P.kwargs) -> T:
+        status = path.stat()
+        return read_once(path, status.st_size, status.st_mtime_ns, *rest, **named)
+
+    return read_cached
 
 
 class Part(NamedTuple):
@@ -305,15 +321,9 @@ class _Characters(NamedTuple):
     mac_ends: bool
 
 
+@cache_until_changed
 def _read_characters(path: Path, option: str) -> _Characters:
-    """Return the characters of a file, from a cache if it has not changed since the last call."""
-    status = path.stat()
-    return _read_characters_cached(path, option, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def _read_characters_cached(path: Path, option: str, _size: int, _changed: int) -> _Characters:
-    """Read a whole file to find its encoding and line ends; size and time of change only identify the cached result."""
+    """Read a whole file to find its encoding and line ends."""
     marked = find_marked_encoding(read_start(path), "")
     mac_ends = False
 
@@ -495,9 +505,9 @@ def strip_endings(path: PurePath) -> str:
     return name.rsplit(".", 1)[0] if "." in name else name
 
 
-def find_suffix(path: Path) -> str:
+def find_suffix(path: PurePath) -> str:
     """Return the suffix of a file in lower case, ignoring that of its compression."""
-    return Path(strip_packing(path.name.lower())).suffix
+    return PurePath(strip_packing(path.name.lower())).suffix
 
 
 def describe_kinds(names: Iterable[PurePath]) -> str:
@@ -765,3 +775,16 @@ def _read_tar_members(archive: tarfile.TarFile, path: Path) -> Iterator[_Member]
             raise IngestError(path, cause)
         if info.isfile() and (stream := archive.extractfile(info)) is not None:
             yield _Member(info.name, info.size, iter(partial(stream.read, 1 << 20), b""))
+
+
+def list_visible(path: Path) -> list[Path]:
+    """Return the files of a folder at any depth, sorted, without hidden ones; of a file only itself."""
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+
+
+def note_others(path: Path, paths: Iterable[Path], what: str) -> list[str]:
+    """Return a note about the files of a folder that are left out because they are ``what``; none if there are none."""
+    others = sorted(set(list_visible(path)).difference(paths)) if path.is_dir() else []
+    return [f"left out {what}: {describe_kinds(others)}"] if others else []

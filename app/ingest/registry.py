@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -30,7 +30,7 @@ from topiary.app.ingest.readers.documents import KINDS
 from topiary.app.ingest.readers.texts import TABLES, open_texts, read_texts
 from topiary.app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
 from topiary.app.ingest.tables import sniff
-from topiary.app.ingest.tables.sniff import advise_export, advise_exports, find_root
+from topiary.app.ingest.tables.sniff import advise_export, advise_exports
 from topiary.app.ingest.text.cleaning import make_storable
 from topiary.app.ingest.text.encodings import _GARBLED, are_garbled, repair_text
 from topiary.app.ingest.text.passages import advise_size, count_words
@@ -186,7 +186,7 @@ def _find_fitting(path: Path, options: ImportOptions) -> Reader:
     if name is not None:
         if name not in by_name:
             raise IngestError(path, f"there is no format {name!r}; the formats are {names}")
-        is_binary = not path.is_dir() and b"\0" in packing.read_start(path)
+        is_binary = not path.is_dir() and b"\0" in sniff.look_at(path).raw[:4096]
         if is_binary and not by_name[name].recognise(path) and (advice := advise_export(path)):
             raise IngestError(path, advice)
         return by_name[name] if name != "text" else open_texts(path, options, table_readers) or by_name[name]
@@ -636,12 +636,12 @@ def _guess_suffix(start: bytes, form: str | None) -> str:
         raise IngestError(STDIN_NAME, "is compressed; say what is in it with --format")
     if start.startswith(b"PK\x03\x04"):
         return ".zip"
-    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if text.startswith(b"{"):
+    beginning = sniff.Beginning(PurePath(STDIN_NAME), start)
+    if beginning.first == b"{":
         return ".jsonl"
-    if kind := sniff.find_kind_of_text(text.decode("latin-1")):
-        return _KIND_SUFFIXES.get(kind, ".txt")
-    if find_root(start) not in ("", "html"):
+    if beginning.content:
+        return _KIND_SUFFIXES.get(beginning.content, ".txt")
+    if beginning.root not in ("", "html"):
         return ".xml"
     return ".csv" if _is_table(start) else ".txt"
 

@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
 
 from topiary.app.ingest import report
-from topiary.app.ingest.errors import IngestError, plural
+from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers import matrices
 from topiary.app.ingest.report import (
@@ -151,7 +151,13 @@ def find_wording(
     named_language = languages.find_language_code(options.stop_words or "")
     text_languages = (named_language,) if named_language else recognised.main
     rejoining, hyphen_note = _find_rejoining(survey, options)
-    notes = [_note_pages(survey.pages), _note_mail(survey.mail), hyphen_note]
+    notes = [hyphen_note]
+    if survey.pages:
+        pages = plural(survey.pages, "document is a page", "documents are pages")
+        notes.insert(0, f"{pages} in HTML, read without tags, scripts and styles (change it with --html)")
+    if survey.mail:
+        left_out = f"mail headers, quoted lines and signatures were left out of {plural(survey.mail, 'document')}"
+        notes.insert(-1, left_out)
     segmented, segment_notes = _find_segmented(source.where, recognised, survey.sample.texts, options)
     stop_languages, file_words, stop_note = _find_stop_words(options, recognised)
     lemma_languages = _find_lemmas(source.where, text_languages, options)
@@ -295,18 +301,6 @@ def _find_lemmas(path: str, text_languages: tuple[str, ...], options: ImportOpti
     return lemma_languages
 
 
-def _note_pages(n: int) -> str:
-    if not n:
-        return ""
-    subject = plural(n, "document is a page", "documents are pages")
-    return f"{subject} in HTML, read without tags, scripts and styles (change it with --html)"
-
-
-def _note_mail(n: int) -> str:
-    subject = plural(n, "document")
-    return f"mail headers, quoted lines and signatures were left out of {subject}" if n else ""
-
-
 def _find_phrases(
     source: TextSource, wording: Wording, options: ImportOptions, progress: Progress, map_batches: Map
 ) -> tuple[str, ...]:
@@ -326,7 +320,7 @@ def _note_phrases(phrases: tuple[str, ...]) -> str:
     if not phrases:
         return "no two words belong together closely enough to be a phrase; lower --phrase-npmi or --phrase-count"
     subject = plural(len(phrases), "phrase is", "phrases are")
-    return f"{subject} counted as one word: {', '.join(phrases[:_EXAMPLES])}{' …' if len(phrases) > _EXAMPLES else ''}"
+    return f"{subject} counted as one word: {list_some(phrases, _EXAMPLES)}"
 
 
 def _list_languages(codes: list[str] | tuple[str, ...]) -> str:
@@ -481,10 +475,11 @@ def prune_words(source: CountSource, options: ImportOptions, observer: Observer 
         raise IngestError(source.where, report.explain_cuts(observer) if observer and has_cuts else cause)
     new_number = np.full(n_words, -1, np.int32)
     new_number[kept] = np.arange(len(kept))
+    renumber = partial(_renumber_cells, new_number=new_number)
     return replace(
         source,
         vocabulary=tuple(source.vocabulary[word] for word in kept),
-        blocks=lambda: _renumber_source(source, new_number),
+        blocks=lambda: (rows.with_counts(renumber) for rows in source.blocks()),
     )
 
 
@@ -499,11 +494,6 @@ def _describe_vocabulary(
     return Vocabulary(
         words[others].tolist(), document_counts[others], totals[others], source.n_documents, stop_word_counts, common
     )
-
-
-def _renumber_source(source: CountSource, new_number: Array) -> Iterator[Rows]:
-    for rows in source.blocks():
-        yield rows.with_counts(partial(_renumber_cells, new_number=new_number))
 
 
 def _renumber_cells(counts: Counts, new_number: Array) -> Counts:
@@ -694,8 +684,7 @@ def _renumber_counts(counts: CountFile, new_number: Array, where: str) -> CountF
     """Return the counts over the chosen vocabulary, with ascending word numbers in each document."""
     renumbered = CountFile(where)
     for block in counts:
-        words = new_number[block.words]
-        renumbered.add(matrices.sort_words(block._replace(words=words).select_cells(words >= 0)))
+        renumbered.add(matrices.sort_words(_renumber_cells(block, new_number)))
     return renumbered
 
 
@@ -716,8 +705,8 @@ def read_blocks(source: TextSource, rows: Callable[[int, int], Counts], labels: 
     rows : callable
         Function of ``(begin, end)`` that returns the counts of these documents.
     """
-    begin = 0
-    for documents in _group_documents(source):
+    begin, remaining = 0, _list_documents(source)
+    while documents := list(islice(remaining, BLOCK)):
         end = begin + len(documents)
         if end > len(labels):
             break
@@ -731,17 +720,3 @@ def read_blocks(source: TextSource, rows: Callable[[int, int], Counts], labels: 
         begin = end
     if begin != len(labels):
         raise IngestError(source.where, "changed while it was being read; import it again")
-
-
-def _group_documents(source: TextSource) -> Iterator[list[TextDocument]]:
-    """Yield lists of at most BLOCK documents, without those that are left out."""
-    group: list[TextDocument] = []
-    for document in source.documents():
-        if document.part == LEFT_OUT:
-            continue
-        group.append(document)
-        if len(group) == BLOCK:
-            yield group
-            group = []
-    if group:
-        yield group

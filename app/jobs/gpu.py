@@ -9,7 +9,7 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from topiary.engine.gpu.memory import DeviceError, choose_block, choose_lanes, count_bytes
+from topiary.engine.gpu.memory import DeviceError, choose_lanes, count_bytes, fits
 
 if TYPE_CHECKING:
     from topiary.engine.contract import Facts
@@ -111,11 +111,11 @@ def check_run_on_card(model: str, config: Any, facts: "Facts", processes: int = 
     Raises
     ------
     GpuError
-        When there is none, the model has no kernels for it, or the topics leave no room for documents.
+        When there is none, the model has no kernels for it, or its documents do not fit.
     """
     card = check_card()
     check_model(model, config)
-    _choose_block(card, config, facts, card.memory // -(-processes // len(list_cards())))
+    check_memory(card, config, facts, card.memory // -(-processes // len(list_cards())), processes)
     return card
 
 
@@ -136,23 +136,23 @@ def check_model(model: str, config: Any) -> None:
         raise GpuError(refusal)
 
 
-def _choose_block(card: GraphicsCard, config: Any, held: "Facts", memory: int) -> int | None:
-    """Return the bytes of each buffer through which the held documents stream, None if they fit in ``memory``.
+def check_memory(card: GraphicsCard, config: Any, facts: "Facts", memory: int, processes: int = 1) -> None:
+    """Refuse a run whose documents, of which each of ``processes`` holds its share, do not fit in ``memory``.
 
     Raises
     ------
     GpuError
-        When the topics leave no room for buffers.
+        With what is needed and what to do.
     """
-    try:
-        return choose_block(tuple(config.layers), held.n_words, *_count_held(config, held), memory)
-    except DeviceError as error:
-        needed = count_bytes(tuple(config.layers), held.n_words, 0, 0)
+    n_documents, n_tokens = (-(-n // processes) for n in _count_held(config, facts))
+    widths = tuple(config.layers)
+    if not fits(widths, facts.n_words, n_documents, n_tokens, memory):
+        needed = count_bytes(widths, facts.n_words, n_documents, n_tokens)
         raise GpuError(
-            f"the topics need about {needed / GIGABYTE:.1f} GB on a graphics processor, and {memory / GIGABYTE:.1f} GB "
-            f"of the {card.name} are free for the run, which leaves too little for documents; use fewer topics, or "
-            "leave out --on gpu"
-        ) from error
+            f"the run needs about {needed / GIGABYTE:.1f} GB on a graphics processor, and {memory / GIGABYTE:.1f} GB "
+            f"of the {card.name} are free for it; train with --set inference=tlasgr, which holds a mini-batch at a "
+            "time, with fewer topics, on more cards (--on gpu+local:2), or without --on gpu"
+        )
 
 
 def _count_held(config: Any, facts: "Facts") -> tuple[int, int]:
@@ -164,7 +164,7 @@ def _count_held(config: Any, facts: "Facts") -> tuple[int, int]:
 
 
 def open_device(config: Any, facts: "Facts", held: "Facts | None" = None, processes: int = 1) -> "Device":
-    """Return the device that sweeps the documents of a run, in blocks if they do not fit; this imports CUDA.
+    """Return the device that sweeps the documents of a run; this imports CUDA.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def open_device(config: Any, facts: "Facts", held: "Facts | None" = None, proces
     Raises
     ------
     GpuError
-        When it cannot be opened.
+        When it cannot be opened, or the documents do not fit.
     """
     card = check_card()
     try:
@@ -188,11 +188,11 @@ def open_device(config: Any, facts: "Facts", held: "Facts | None" = None, proces
         lanes = choose_lanes(tuple(config.layers), _count_held(config, facts)[0])
         device = CudaDevice(lanes)
         memory = min(card.memory - device.count_used(), card.memory // processes)
-        block = _choose_block(card, config, held or facts, memory)
-        return device if block is None else CudaDevice(lanes, block)
+        check_memory(card, config, held or facts, memory)
     except (ImportError, OSError, DeviceError) as error:
         text = " ".join(str(error).split())
         raise GpuError(
             f"the graphics processor cannot be used ({text}); install a driver and numba-cuda that fit each other, or "
             "train without --on gpu"
         ) from error
+    return device

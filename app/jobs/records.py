@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 
-from topiary.engine.contract import TRAIN, Array, Counts, Event, Info, IntArray, Kernel, Topics
+from topiary.engine.contract import TRAIN, Array, AveragingKernel, Counts, Event, Info, IntArray, Kernel, Topics
 from topiary.engine.corpus import Corpus
 from topiary.engine.hierarchy import certainty, effects, titles, topics
 from topiary.engine.hierarchy import topics as hierarchy
@@ -105,7 +105,7 @@ def pack_snapshot(kernel: Kernel, state: Any, info: Info, examples: dict[str, Ar
     """
     topics = kernel.topics(state)
     arrays = hierarchy.pack_topics(topics)
-    if kernel.average is not None:
+    if isinstance(kernel, AveragingKernel):
         mean = kernel.topics(kernel.average(state))
         arrays |= {f"mean.{layer}": phi for layer, phi in enumerate(mean.phi)} | {"mean_r": mean.r}
     arrays |= measure_certainty(kernel, state)
@@ -120,7 +120,7 @@ def measure_certainty(kernel: Kernel, state: Any) -> dict[str, Array]:
     ``words_high.l``, the 90 % intervals of the words that are shown; ``edge_variance.l`` (K_{l+1}, K_{l+2}) of the
     edges above layer l + 1.
     """
-    if kernel.average is None or kernel.variance is None or int(state.t) < CERTAIN_FROM:
+    if not isinstance(kernel, AveragingKernel) or int(state.t) < CERTAIN_FROM:
         return {}
     mean, variances = kernel.topics(kernel.average(state)), kernel.variance(state)
     phi = mean.phi[: len(variances)]

@@ -13,6 +13,7 @@ from topiary.app.jobs.forks import (
     learns_widths,
     learns_without_labels,
 )
+from topiary.app.names import plural
 from topiary.engine import models, settings, shared_settings
 from topiary.engine.contract import Facts
 from topiary.store.corpus_rows import CorpusRow
@@ -428,7 +429,7 @@ def _check_length(config: Any, minibatches: int, fork: ForkOrigin | None) -> Non
     """Refuse a run that would end before all its layers are learnt, or before labels count."""
     growth_steps = count_growth_steps(config)
     if fork is None and 0 < minibatches <= growth_steps:
-        layers = "1 layer" if len(config.layers) == 1 else f"{len(config.layers)} layers"
+        layers = plural(len(config.layers), "layer")
         raise NewRunError(
             f"learning the widths of {layers} takes more than {growth_steps:,} mini-batches "
             f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}",

@@ -256,8 +256,6 @@ class Trainer:
         device = gpu.open_device(config, facts)
         self._card = gpu.CardUse(card, device)
         text = f"documents are swept by {card}, with {device.lanes} of its lanes for each"
-        if device.block is not None:
-            text += f", and stream through it in blocks of {device.block / gpu.GIGABYTE:.1f} GB"
         events.append_event(self.claim.db, row.number, row.attempt, self.claim.minibatch, "device", text)
         return module.build(config, facts, n_threads=self.options.threads, device=device)
 
@@ -342,8 +340,8 @@ class Trainer:
             return True
         if not self.options.until_plateau:
             return False
-        if training.kernel.has_converged is not None:
-            return training.kernel.has_converged(position.state)
+        if (converged := training.kernel.has_converged(position.state)) is not None:
+            return converged
         if position.minibatch not in plan.evaluations:
             return False
         if training.kernel.sweeps_after is None:
@@ -469,7 +467,7 @@ class Trainer:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         documents = position.documents
         claim.score("point", measure, t, documents, training.curve_point(position.state, plan))
-        if training.kernel.average is not None:
+        if training.has_mean:
             claim.score(
                 "mean",
                 measure,
@@ -495,7 +493,7 @@ class Trainer:
         """Evaluate the topics that pages show on the test documents, once, when the run ends."""
         claim, kernel = self.claim, training.kernel
         claim.show(f"judging {plan.test_documents:,} test documents")
-        kind = "test point" if kernel.average is None else "test mean"
+        kind = "test mean" if training.has_mean else "test point"
         value = training.test_point(kernel.find_shown_state(position.state), plan, claim.beat_if_due)
         claim.score(kind, kernel.measure, position.minibatch, position.documents, value)
         claim.beat()
@@ -521,7 +519,7 @@ class Trainer:
         if not plan.evaluations:
             return f"finished; {_explain_unjudged(training)}"
         paper = f"; {PAPER_SCORE_NAME} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
-        converged = training.kernel.has_converged is not None and training.kernel.has_converged(position.state)
+        converged = training.kernel.has_converged(position.state)
         headline = self._describe_headline("" if converged else describe_trend(self.claim.curve))
         best = "" if self._best is None else f"; {OVERFITS.format(step=step, number=self._best.minibatch)}"
         return f"finished: {headline}{', the bound no longer rises' if converged else ''}{paper}{best}"

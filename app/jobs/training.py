@@ -19,10 +19,12 @@ from topiary.engine.contract import (
     TRAIN,
     VALIDATION,
     Array,
+    AveragingKernel,
     Batch,
     Facts,
     Info,
     Kernel,
+    PredictingKernel,
     Rates,
     Sweeps,
     flatten,
@@ -195,8 +197,7 @@ class Training:
     def warm_step(self) -> float:
         """Compile the kernels of a step; return its sweeps, the token draws for each token."""
         state, batch = self._read_first_documents()
-        if self.kernel.init_from_documents is not None:
-            self.kernel.init_from_documents(self.seed, batch)
+        self.kernel.init_from_documents(self.seed, batch)
         state, info = self.kernel.step(self.seed, state, batch)
         self.kernel.step(self.seed, state, batch)
         if self.kernel.sweeps_after:  # sweeps follow the mini-batches
@@ -208,7 +209,7 @@ class Training:
         state, batch = self._read_first_documents()
         local = self.kernel.infer(self.seed, state, batch, PLACE_SWEEPS)
         compute_shares(self.kernel.topics(state), local, batch)
-        if self.kernel.predict is not None:
+        if isinstance(self.kernel, PredictingKernel):
             self.kernel.predict(self.seed, state, batch)
         if len(self.watched):
             observed, scored = self.corpus.split_tokens(self.watched[:2])
@@ -226,12 +227,9 @@ class Training:
         """Return the model's state before the first mini-batch: a new one, or one that continues from a snapshot."""
         if snapshot is not None:
             state = restore_state(self.kernel, self.seed, snapshot)
-        elif self.kernel.init_from_documents is not None:
-            state = self.kernel.init_from_documents(
-                self.seed, self.corpus.batch(first_topics.sample_documents(self.train))
-            )
         else:
-            state = self.kernel.init(self.seed)
+            docs = self.corpus.batch(first_topics.sample_documents(self.train))
+            state = self.kernel.init_from_documents(self.seed, docs)
         return self.prepare_state(state) if self.kernel.is_sweeping(state) else state
 
     def prepare_state(self, state: Any) -> Any:
@@ -320,9 +318,14 @@ class Training:
         """Return whether any of these documents has a held-out token."""
         return any(len(self.corpus.split_tokens(block)[1].words) for block in _cut_blocks(documents))
 
+    @property
+    def has_mean(self) -> bool:
+        """True if the model keeps the mean of its topics."""
+        return isinstance(self.kernel, AveragingKernel)
+
     def label_error(self, position: Position, plan: Plan) -> float:
         """Return the percentage of labelled documents with a wrong prediction; nan without predictions."""
-        if self.kernel.predict is None or not plan.predicted_documents:
+        if not isinstance(self.kernel, PredictingKernel) or not plan.predicted_documents:
             return math.nan
         batch = self.corpus.batch(self.labelled[: plan.predicted_documents])
         chances = self.kernel.predict(self.seed, position.state, batch, PREDICTION_DRAWS)
@@ -458,7 +461,7 @@ def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_doc
     widths = sum(phi.shape[1] for phi in topics.phi)
     snapshot_numbers = sum(phi.size for phi in topics.phi) + topics.r.size + widths * (1 + 2 * EXAMPLES)
     snapshot_numbers += sum(array.size for array in training.kernel.keep(state).values())
-    if training.kernel.average is not None:
+    if training.has_mean:
         snapshot_numbers += sum(phi.size for phi in topics.phi)
     checkpoint_numbers = training.count_numbers(state)
     kernel, n_swept = training.kernel, len(training.train)
@@ -466,7 +469,7 @@ def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_doc
     if first is not None and not training.holds_local(state):  # sweeps add the local variables of every document
         checkpoint_numbers += int(n_swept * (tokens_per_document + widths))
     others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
-    labelled = len(training.labelled) if training.kernel.predict is not None else 0
+    labelled = len(training.labelled) if isinstance(training.kernel, PredictingKernel) else 0
     sizes = (training.batch_documents, sweeps, tokens_per_document, snapshot_numbers, checkpoint_numbers, widths)
     return Effort(*sizes, others, labelled, kernel.prediction_work, first, n_swept)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from topiary.app.analysis.predictions import ClassError
+    from topiary.app.analysis.errors import ReadError
     from topiary.app.estimators.models import DATM, DEF, DLDA, DPFA, LDA, SDATM
     from topiary.app.ingest.errors import IngestError
     from topiary.app.ingest.options import OptionError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "Classification": ".results",
     "Comparison": ".results",
-    "ClassError": "topiary.app.analysis.predictions",
+    "ReadError": "topiary.app.analysis.errors",
     "Conflict": "topiary.store.errors",
     "Corpus": ".corpora",
     "DATM": "topiary.app.estimators.models",
@@ -64,7 +64,6 @@ __all__ = [
     "DPFA",
     "LDA",
     "SDATM",
-    "ClassError",
     "Classification",
     "Comparison",
     "Conflict",
@@ -75,6 +74,7 @@ __all__ = [
     "NotFound",
     "OptionError",
     "PlaceError",
+    "ReadError",
     "Run",
     "RunFailed",
     "Store",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 import numpy as np
 import pandas as pd
 
-from topiary.app.facts.records import list_corpus_facts
+from topiary.app.export.records import list_corpus_facts
 from topiary.app.ingest.memory import explain_no_text
 from topiary.app.ingest.options import APPENDED, ImportOptions, OptionError
 from topiary.app.jobs import logs
@@ -158,7 +158,7 @@ class Corpus:
         with a value, and with a text that is no value of the kind), first and last (the range of dates and numbers)
         and categories (how many there are).
         """
-        from topiary.app.facts.columns import list_column_facts
+        from topiary.app.export.columns import list_column_facts
 
         rows = [each.to_json() for each in list_column_facts(self._opened.db, self._row)]
         names = ["column", "kind", "filled", "invalid", "first", "last", "categories"]

@@ -14,19 +14,20 @@ import pandas as pd
 from topiary.app.analysis import comparison as pairs_of
 from topiary.app.analysis.comparison import find_edge_changes
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot
-from topiary.app.analysis.partners import list_decisions
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics
 from topiary.app.analysis.predictions import Classified
-from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot
+from topiary.app.analysis.reader import Reader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
+from topiary.app.export.class_facts import list_class_facts
 from topiary.app.export.comparison import list_edges, list_pairs, summarize_comparison
-from topiary.app.facts.comparisons import ComparisonView, write_comparison, write_summary
-from topiary.app.facts.documents import list_class_facts
+from topiary.app.export.comparison_summary import ComparisonView, write_comparison, write_summary
 from topiary.app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
 from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
 from topiary.app.jobs.progress import Progress
+from topiary.app.names import plural
 from topiary.app.views.tree.opening import choose_threshold
-from topiary.engine.contract import FloatArray
+from topiary.engine.contract import FloatArray, PredictingKernel
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import annotations, corpora
 from topiary.store.annotations import MatchDecision
@@ -90,7 +91,7 @@ class Inference:
     @cached_property
     def classes(self) -> pd.DataFrame | None:
         """The probabilities of the classes, (documents, classes); None for a model without labels."""
-        if self._document_inference.kernel.predict is None:
+        if not isinstance(self._document_inference.kernel, PredictingKernel):
             return None
         names = list(self._document_inference.corpus.label_names)
         rows = [
@@ -147,7 +148,7 @@ class Inference:
     def _sentence(self) -> str:
         """Return a sentence about the documents, run and mini-batch."""
         where = f"run {self._hierarchy.run} at {self._hierarchy.moment}"
-        return f"{len(self)} {'document' if len(self) == 1 else 'documents'} in the topics of {where}"
+        return f"{plural(len(self), 'document')} in the topics of {where}"
 
     @cached_property
     def _use(self) -> LayerUse:
@@ -218,7 +219,7 @@ def infer(
     inference = opened.places.inference(run.number, snapshot)
     given = _read_given(texts, inference, options)
     placed = inference.place_texts([document.word_counts for document in given])
-    hierarchy = read_hierarchy(opened.db, run, inference.snapshot)
+    hierarchy = Reader(opened.db).hierarchy(run, inference.snapshot)
     return Inference(opened.db, hierarchy, inference, given, placed, find_index(texts))
 
 
@@ -297,7 +298,7 @@ class Classification:
 def classify(opened: OpenStore, run: RunRow, snapshot: int) -> Classification:
     """Return the predictions of a snapshot, stored or computed now; see :meth:`Run.classify`."""
     classified = opened.classes.fetch(run.number, snapshot)
-    hierarchy = read_hierarchy(opened.db, run, find_snapshot(opened.db, run.number, classified.snapshot))
+    hierarchy = Reader(opened.db).hierarchy(run, find_snapshot(opened.db, run.number, classified.snapshot))
     return Classification(classified, list_class_facts(classified, hierarchy))
 
 
@@ -399,7 +400,7 @@ class Comparison:
 
 def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
     """Match two hierarchies, respecting users' decisions; see :meth:`Run.compare`."""
-    comparison = pairs_of.compare(*hierarchies, list_decisions(db, hierarchies[0].run, hierarchies[1].run))
+    comparison = Reader(db).compare(*hierarchies)
     return Comparison(db, comparison, choose_threshold(threshold, *hierarchies))
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.shares import find_placed_snapshot
-from topiary.app.facts.notes import add_run_note, list_run_notes
-from topiary.app.facts.records import list_all_facts
+from topiary.app.export.notes import add_run_note, list_run_notes
+from topiary.app.export.records import list_all_facts
 from topiary.app.jobs import control, launcher, logs
 from topiary.app.jobs.estimates import choose_headline, read_latest
 from topiary.app.jobs.forks import find_origin, format_default
@@ -468,11 +468,9 @@ class Run(RunBridges, RunEvidence):
             When the runs are the same, or on different corpora.
         """
         from topiary.app.analysis.carry import carry_annotations
-        from topiary.app.analysis.comparison import compare
-        from topiary.app.analysis.partners import list_decisions
 
         db = self._opened.db
-        comparison = compare(self.hierarchy(None), to.hierarchy(None), list_decisions(db, self.number, to.number))
+        comparison = self._reader.compare(self.hierarchy(None), to.hierarchy(None))
         rows = [
             {
                 "topic": format_identity(each.source),

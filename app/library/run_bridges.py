@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.store import runs
 
 from .run_topics import RunTopics
@@ -137,6 +137,6 @@ class RunBridges(RunTopics):
 
         row = self._row
         snapshot = find_snapshot_at(self._opened.db, row, minibatch)
-        hierarchy = read_hierarchy(self._opened.db, row, snapshot)
+        hierarchy = self._reader.hierarchy(row, snapshot)
         hierarchy.at_rank(layer, 1)
         return hierarchy, fetch_use(self._opened.db, row, snapshot, layer)

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from topiary.app.analysis.document_table import make_title
-from topiary.app.analysis.filters import parse_condition, read_sources, select_by_conditions
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.word_use import find_word, find_word_uses
 from topiary.engine.lens.moments import Weighting
@@ -92,10 +91,10 @@ class RunEvidence(RunTopics):
 
         db, hierarchy = self._opened.db, self._read_placed()
         corpus = corpora.get_run_corpus(db, self._row)
-        sources = read_sources(db, self._row, corpus, hierarchy)
+        documents = self._reader.documents(corpus, hierarchy, where)
+        sources, selected = documents.sources, documents.selected
         dates = [each.name for each in sources.columns if each.kind == DATE]
         chosen = columns.find_column(sources.columns, column or next(iter(dates), "a column of dates"))
-        selected = select_by_conditions(sources, [parse_condition(text) for text in where], corpus.documents)
         found = read_occurrences(db, corpus, _find_number(hierarchy, word))
         if found is None:
             raise LookupError(f"the documents of corpus {corpus.name!r} were not read to the end")
@@ -169,11 +168,11 @@ class RunEvidence(RunTopics):
 
     def _read_use(self, layer: int, minibatch: int | None) -> tuple[Any, Hierarchy]:
         """Return the shares of the topics of a layer in all documents, and the hierarchy of their snapshot."""
-        from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+        from topiary.app.analysis.read_hierarchy import find_snapshot_at
         from topiary.app.analysis.shares import fetch_use
 
         snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
-        hierarchy = read_hierarchy(self._opened.db, self._row, snapshot)
+        hierarchy = self._reader.hierarchy(self._row, snapshot)
         hierarchy.at_rank(layer, 1)
         return fetch_use(self._opened.db, self._row, snapshot, layer), hierarchy
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
-from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.export.topics import list_column_topics, list_topics
 from topiary.app.views.tree.opening import choose_threshold, list_top_topics
 from topiary.engine.hierarchy.tree import Direction, Node
@@ -22,6 +22,8 @@ from .corpora import OpenStore
 if TYPE_CHECKING:
     import networkx as nx
     from scipy.sparse import csr_array
+
+    from topiary.app.analysis.reader import Reader
 
     from .results import Classification, Comparison, Inference
 
@@ -232,7 +234,7 @@ class RunTopics:
         NotFound
             When there is no snapshot yet.
         """
-        from topiary.app.facts.recurrence import collect_recurrence
+        from topiary.app.export.recurrence import collect_recurrence
 
         facts = collect_recurrence(self._opened.db, self._row, self.hierarchy(minibatch), threshold, layer)
         rows = [
@@ -366,7 +368,7 @@ class RunTopics:
         from topiary.app.analysis.shares import build_matrix, fetch_use
 
         snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
-        hierarchy = read_hierarchy(self._opened.db, self._row, snapshot)
+        hierarchy = self._reader.hierarchy(self._row, snapshot)
         hierarchy.at_rank(layer, 1)
         use = fetch_use(self._opened.db, self._row, snapshot, layer)
         return build_matrix(use.layer, hierarchy.widths[layer - 1], rest=rest)
@@ -394,7 +396,7 @@ class RunTopics:
         from topiary.app.analysis.shares import infer_theta
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
-        hierarchy = read_hierarchy(self._opened.db, self._row, inference.snapshot)
+        hierarchy = self._reader.hierarchy(self._row, inference.snapshot)
         hierarchy.at_rank(layer, 1)
         names = [format_identity(hierarchy.node(layer, column)) for column in range(hierarchy.widths[layer - 1])]
         numbers = np.arange(inference.corpus.documents)
@@ -429,7 +431,7 @@ class RunTopics:
         pandas.DataFrame
             A row for each point: layer, weight (0 at ``one``, 1 at ``other``), words, and the new ones among them.
         """
-        from topiary.app.facts.documents import interpolate_documents
+        from topiary.app.export.class_facts import interpolate_documents
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
         mixed_layer, points = interpolate_documents(
@@ -452,7 +454,7 @@ class RunTopics:
 
         Raises
         ------
-        ClassError
+        ReadError
             When the model predicts no classes, the corpus has fewer than two, or no test document has a label.
         """
         from .results import classify
@@ -595,24 +597,17 @@ class RunTopics:
         NotFound
             When there is no such snapshot.
         """
-        row = self._row
-        hierarchy = read_hierarchy(self._opened.db, row, find_snapshot_at(self._opened.db, row, minibatch))
-        if seeds:
-            from topiary.app.analysis.recurrence import read_recurrence
-
-            hierarchy = read_recurrence(self._opened.db, row, hierarchy)[1]
-        if not npmi:
-            return hierarchy
-        from topiary.app.analysis.quality import add_npmi
-
-        return add_npmi(self._opened.db, row, hierarchy)
+        return self._reader.hierarchy_at(self._row, minibatch, npmi=npmi, seeds=seeds)
 
     def _read_placed(self, minibatch: int | None = None) -> Hierarchy:
         """Return the hierarchy at or before a mini-batch, by default the newest one with shares of documents."""
-        from topiary.app.analysis.shares import find_placed_snapshot
+        return self._reader.placed_at(self._row, minibatch).hierarchy
 
-        db, row = self._opened.db, self._row
-        return read_hierarchy(db, row, find_placed_snapshot(db, row, minibatch))
+    @property
+    def _reader(self) -> "Reader":
+        from topiary.app.analysis.reader import Reader
+
+        return Reader(self._opened.db)
 
     @property
     def _row(self) -> RunRow:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, cast
 
-from topiary.app.facts.records import find_headlines, list_run_facts
+from topiary.app.export.records import find_headlines, list_run_facts
 from topiary.app.ingest.importing import ignore_progress, import_path
 from topiary.app.ingest.memory import import_texts
 from topiary.app.ingest.options import ImportOptions, OptionError

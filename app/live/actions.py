@@ -17,7 +17,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from topiary.app.analysis.carry import CarriedTopic, carry_annotations
 from topiary.app.analysis.comparison import Comparison
-from topiary.app.analysis.predictions import ClassError, Classified, store_predictions
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.predictions import Classified, store_predictions
 from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.analysis.refine import SHARE, refine_run
 from topiary.app.ingest.column_kinds import change_kind
@@ -382,7 +383,7 @@ class Actions:
 
         Raises
         ------
-        RefineError, FilterError, QueryError
+        RefineError, ReadError, QueryError
             If too few documents are selected, or a condition means nothing.
         """
         db = self._writing()
@@ -451,7 +452,7 @@ class Actions:
         try:
             if self.feed.classes.predicts(run):
                 self.feed.classes.fetch(run, 0)
-        except (ClassError, StoreError, SQLAlchemyError) as error:  # the page will say it
+        except (ReadError, StoreError, SQLAlchemyError) as error:  # the page will say it
             log.info("the classes of run %d were not predicted: %s", run, error)
 
     def _announce(self, verb: str, row: NoteRow) -> None:

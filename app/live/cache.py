@@ -1,34 +1,19 @@
 """Bounded caches that all sessions of a server share."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
-from datetime import datetime
+from collections.abc import Callable
 from operator import attrgetter
 from sys import getsizeof
 from threading import Lock
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
-from topiary.app.analysis.comparison import Comparison, compare
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
-from topiary.app.analysis.shares import (
-    LayerUse,
-    RankedDocuments,
-    explain_documents,
-    find_newest_shares,
-    find_shares,
-    order_documents,
-    read_use,
-)  # fmt: skip
-from topiary.engine.hierarchy.align import Alignment, TopicPair
-from topiary.engine.lens.explained import BadlyExplained
+from topiary.app.analysis.inference import DocumentInference, Neighbourhood, open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.store import runs
 from topiary.store.arrays import Array
-from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 from topiary.store.document_maps import StoredMap
-from topiary.store.errors import DamagedArrays, NotFound
-from topiary.store.shares import ShareSet
 
 CacheKey = TypeVar("CacheKey")
 CacheValue = TypeVar("CacheValue")
@@ -144,10 +129,6 @@ def count_bytes(hierarchy: Hierarchy) -> int:
     return sum(int(array.nbytes) for array in arrays.values())
 
 
-MOST_MAP_BYTES = 64 << 20  # of the positions of all cached maps together
-MOST_POINT_BYTES = 64 << 20  # of the points of maps together
-
-
 def count_map_bytes(stored: StoredMap) -> int:
     """Return the size of a map's arrays in bytes."""
     return int(stored.positions.nbytes + stored.topics.nbytes)
@@ -158,109 +139,38 @@ def count_value_bytes(values: Array) -> int:
     return int(values.nbytes) + (sum(map(getsizeof, values.tolist())) if values.dtype == object else 0)
 
 
-MOST_COMPARISONS = 24  # comparisons in memory
-ComparisonKey: TypeAlias = tuple[int, int, int, int, frozenset[TopicPair]]
+MOST_POINT_BYTES = 64 << 20  # of the points of maps together
 
 
-class ComparisonCache:
-    """A bounded cache of comparisons; when two sessions request the same comparison, it is computed once.
+class Memory:
+    """What all sessions of a server remember of the store, by the kinds of :class:`app.analysis.reader.Reader`.
 
-    Only computed results are cached here: hierarchies are large and have a cache of their own.
+    Matches and recurrences are remembered without their hierarchies, which are large and have a limit of their own.
 
-    Parameters
+    Attributes
     ----------
-    most : int
-        Largest number of comparisons in memory.
+    hierarchies : Cache
+        By run and snapshot.
     """
 
-    def __init__(self, most: int = MOST_COMPARISONS) -> None:
-        self._values: Cache[ComparisonKey, tuple[Alignment, int]] = Cache(most)
+    def __init__(self) -> None:
+        self.hierarchies: Cache[tuple[int, int], Hierarchy] = Cache(400_000_000, count_bytes, least=3)
+        self._caches: dict[str, Cache[Any, Any]] = {
+            "hierarchies": self.hierarchies,
+            "words": Cache(8),
+            "matches": Cache(24),
+            "recurrences": Cache(24),
+            "uses": Cache(256 << 20, attrgetter("size"), least=1),
+            "explained": Cache(4),
+            "samples": Cache(200_000_000, attrgetter("size"), least=1),
+            "columns": Cache(200_000_000, count_value_bytes, least=1),
+            "maps": Cache(64 << 20, count_map_bytes, least=1),
+            "word sums": Cache(8),
+        }
 
-    def get(self, a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -> Comparison:
-        """Return the comparison of two hierarchies, computed on the first call (seconds for large ones).
-
-        Raises
-        ------
-        ValueError
-            When the two have no word in common.
-        """
-        key = (a.run, a.snapshot, b.run, b.snapshot, frozenset(decisions))
-
-        def compute() -> tuple[Alignment, int]:
-            comparison = compare(a, b, decisions)
-            return comparison.alignment, comparison.shared_words
-
-        return Comparison(a, b, *self._values.fetch(key, compute))
-
-
-MOST_RECURRENCES = 24  # results in memory
-# Numbers of the snapshot of the reference and of the others, and the analysts' decisions by run.
-RecurrenceKey: TypeAlias = tuple[int, tuple[int, ...], frozenset[tuple[int, frozenset[TopicPair]]]]
-
-MOST_EXPLAINED = 4  # snapshots whose badly explained documents are in memory
-MOST_SHARE_BYTES = 256 << 20  # bytes of shares of documents in memory
-# Snapshot, number of documents, time of writing, and layer.
-ShareKey: TypeAlias = tuple[int, int, datetime, int]
-
-
-class ShareCache:
-    """The shares of topics in all documents of a corpus, read once from the store for all sessions of a server.
-
-    Parameters
-    ----------
-    db : Database
-        Read-only.
-    """
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
-        self._uses: Cache[ShareKey, LayerUse] = Cache(MOST_SHARE_BYTES, attrgetter("size"), least=1)
-        self._explained: Cache[ShareKey, BadlyExplained] = Cache(MOST_EXPLAINED)
-
-    def find(self, run: int, snapshot: int) -> ShareSet | None:
-        """Return the stored shares under a snapshot of a run; None if there are none that are valid."""
-        return find_shares(self._db, runs.get_run(self._db, run), snapshot)
-
-    def find_newest(self, run: int) -> ShareSet | None:
-        """Return the shares under the newest snapshot of a run that has some; None if there are none."""
-        return find_newest_shares(self._db, runs.get_run(self._db, run))
-
-    def read(self, found: ShareSet, layer: int) -> LayerUse:
-        """Return the shares of the topics of a layer in all documents.
-
-        Raises
-        ------
-        NotFound, DamagedArrays
-            If they are gone, or their bytes were altered.
-        """
-        key = (found.snapshot, found.documents, found.created, layer)
-        return self._uses.fetch(key, lambda: read_use(self._db, found, layer))
-
-    def explain(self, found: ShareSet, corpus: CorpusRow, hierarchy: Hierarchy) -> BadlyExplained:
-        """Return the documents that the topics explain badly (:func:`app.analysis.shares.explain_documents`).
-
-        Raises
-        ------
-        NotFound, DamagedArrays, ValueError
-            As :meth:`read`, or if the corpus has real values.
-        """
-        key = (found.snapshot, found.documents, found.created, 1)
-        return self._explained.fetch(key, lambda: explain_documents(self._db, corpus, hierarchy, self.read(found, 1)))
-
-    def rank(
-        self, run: int, snapshot: int, layer: int, column: int, selected: Array | None = None
-    ) -> RankedDocuments | None:
-        """Return the documents that use a topic most (:func:`app.analysis.shares.order_documents`).
-
-        None if their shares are not stored, or are damaged.
-        """
-        found = self.find(run, snapshot)
-        if found is None:
-            return None
-        try:
-            return order_documents(self.read(found, layer), column, selected)
-        except (NotFound, DamagedArrays):
-            return None
+    def fetch(self, kind: str, key: Any, make: Callable[[], Any]) -> Any:
+        """Return the answer of a kind that is known under a key, or make it once, whoever asks."""
+        return self._caches[kind].fetch(key, make)
 
 
 MOST_INFERENCES = 4  # snapshots in memory, ready for placing documents

@@ -13,42 +13,25 @@ from functools import partial
 from operator import attrgetter
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.notes import read_topic_notes
-from topiary.app.analysis.read_hierarchy import read_hierarchy
-from topiary.app.analysis.topic_samples import TopicSamples
+from topiary.app.analysis.reader import Reader
 from topiary.app.jobs import launcher, progress
 from topiary.app.jobs.estimates import read_latest
 from topiary.app.jobs.gallery import choose_run, is_of_gallery
-from topiary.app.live.cache import (
-    MOST_MAP_BYTES,
-    MOST_POINT_BYTES,
-    MOST_RECURRENCES,
-    Cache,
-    ComparisonCache,
-    InferenceCache,
-    RecurrenceKey,
-    ShareCache,
-    count_bytes,
-    count_map_bytes,
-    count_value_bytes,
-)
+from topiary.app.live.cache import MOST_POINT_BYTES, Cache, InferenceCache, Memory
 from topiary.app.live.history import History
 from topiary.app.live.predictions import PredictionCache
 from topiary.app.live.ticks import SessionListeners, Tick
-from topiary.engine.hierarchy.recurrence import Recurrence
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens.typical import WordSums
 from topiary.store import annotations, corpora, points, runs, snapshots
 from topiary.store.arrays import Array
-from topiary.store.column_rows import CorpusColumn
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
-from topiary.store.document_maps import MapFacts, StoredMap
 from topiary.store.errors import DamagedSnapshot, StoreError
 from topiary.store.run_rows import RunRow, RunWatch, describe_left_out
 from topiary.store.snapshots import SnapshotRow
@@ -61,12 +44,6 @@ SPARK_POINTS = 48  # points of a sparkline
 FIRST_SPARKS = 60  # newest runs whose sparklines are read in advance
 MOST_POINTS = 4_000_000  # in all cached histories together; a point takes 32 bytes
 LEAST_HISTORIES = 24  # cached regardless of their size
-MOST_COLUMN_BYTES = 200_000_000  # of the values of all cached columns together
-ColumnKey: TypeAlias = tuple[int, int, CorpusColumn]  # corpus, its number of documents, column
-MOST_SAMPLE_BYTES = 200_000_000  # of shares under samples of topics
-MOST_BYTES = 400_000_000  # of all cached hierarchies together
-LEAST_HIERARCHIES = 3  # cached regardless of their size
-VOCABULARIES = 8  # corpora whose words are cached
 LABELLINGS = 4  # corpora whose labels are cached
 SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
 TROUBLE = (StoreError, SQLAlchemyError, OSError)
@@ -100,24 +77,12 @@ class Feed:
         The imports that are running or have failed.
     places : InferenceCache
         Snapshots that are ready for placing documents.
-    shares : ShareCache
-        Stored shares of topics in documents.
-    columns : Cache
-        Values of columns of corpora, by corpus, its number of documents, and column.
-    maps : Cache
-        Maps of documents, by the facts about them.
     points : Cache
         Points of maps as browsers read them, by the hash of their bytes.
-    words : Cache
-        Sums of the words of corpora, by corpus and its number of documents.
-    samples : Cache
-        Shares under samples of the topics, by run and snapshot.
     classes : PredictionCache
         Predictions of runs that learn from labels.
-    comparisons : ComparisonCache
-        Matched topics of two snapshots.
-    recurrences : Cache
-        What of a snapshot comes back in runs with other seeds.
+    reader : Reader
+        Reads topics and documents, with a memory that all sessions share.
     ready : Event
         Set when the store has been queried once.
     """
@@ -132,12 +97,7 @@ class Feed:
         self.notice = progress.Notice()
         self.imports: tuple[progress.ImportNotice, ...] = ()
         self.places = InferenceCache(db)
-        self.shares = ShareCache(db)
-        self.columns: Cache[ColumnKey, Array] = Cache(MOST_COLUMN_BYTES, count_value_bytes, least=1)
-        self.maps: Cache[MapFacts, StoredMap] = Cache(MOST_MAP_BYTES, count_map_bytes, least=1)
         self.points: Cache[str, bytes] = Cache(MOST_POINT_BYTES, len, least=1)
-        self.words: Cache[tuple[int, int], WordSums] = Cache(VOCABULARIES)
-        self.samples: Cache[tuple[int, int], TopicSamples] = Cache(MOST_SAMPLE_BYTES, attrgetter("size"), least=1)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")
@@ -159,10 +119,9 @@ class Feed:
         self._live: set[int] = set()  # runs whose newest snapshot pages show
         self._pulse = 0.0  # time of the last tick
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
-        self._hierarchies: Cache[tuple[int, int], Hierarchy] = Cache(MOST_BYTES, count_bytes, LEAST_HIERARCHIES)
-        self.comparisons = ComparisonCache()
-        self.recurrences: Cache[RecurrenceKey, Recurrence] = Cache(MOST_RECURRENCES)
-        self._vocabularies: Cache[int, tuple[str, ...]] = Cache(VOCABULARIES)
+        memory = Memory()
+        self.reader = Reader(db, memory)
+        self._hierarchies = memory.hierarchies
         self._labels: Cache[tuple[int, int], Array] = Cache(LABELLINGS)
 
     # ------------------------------------------------------------------ life
@@ -457,7 +416,7 @@ class Feed:
         """Return the hierarchy of a snapshot, or of the newest one before it whose arrays are intact."""
         while snapshot is not None:
             try:
-                return self._hierarchies.fetch((run, snapshot.number), partial(self._build, run, snapshot))
+                return self.reader.hierarchy(self.run(run) or runs.get_run(self.db, run), snapshot)
             except DamagedSnapshot as error:
                 snapshot = self._skip_damaged(run, snapshot, str(error))
         return None
@@ -477,11 +436,6 @@ class Feed:
             self._aside.submit(partial(self.on_damage, run, damaged.minibatch, sentence))
         self._listeners.wake(Tick())
         return previous
-
-    def _build(self, number: int, snapshot: SnapshotRow) -> Hierarchy:
-        row = self.run(number) or runs.get_run(self.db, number)
-        words = self._vocabularies.fetch(row.corpus, partial(corpora.read_vocabulary, self.db, row.corpus))
-        return read_hierarchy(self.db, row, snapshot, words)
 
 
 def _has_changed(old: RunRow, new: RunRow) -> bool:

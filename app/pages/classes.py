@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from panel.viewable import Viewable
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from topiary.app.analysis.predictions import ClassError, Classified
+from topiary.app.analysis.predictions import Classified
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.components import Board, Message
 from topiary.app.pages.requests import read_threshold
@@ -109,7 +110,7 @@ class ClassesPage:
         row = feed.run(run)
         try:
             result = get_predictions(run, snapshot)
-        except (ClassError, NotFound, SettingError) as error:
+        except (ReadError, NotFound, SettingError) as error:
             lacking = self._find_lack(row, snapshot) if row is not None else None
             if lacking is not None:  # the same for every snapshot
                 return lacking

@@ -185,7 +185,7 @@ class ComparePage(TreePage):
         previous, self._fetched = self._comparison, fetched
         comparison = fetched.comparison
         if comparison is not None and (previous is None or (previous.a, previous.b) != (comparison.a, comparison.b)):
-            work = partial(compare_requests.find_baseline, self._context, comparison)
+            work = partial(self._context.reader.find_seeds, comparison)
             self._context.later(work, partial(self._receive_baseline, comparison))
         self._draw()
 

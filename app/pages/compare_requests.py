@@ -7,22 +7,14 @@ from typing import ClassVar, NamedTuple
 from topiary.app.analysis.carry import CarriedTopic, summarize_carrying
 from topiary.app.analysis.comparison import Comparison, Side, get_other_side
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from topiary.app.analysis.partners import (
-    are_equally_trained,
-    choose_partner,
-    differ_only_in_seed,
-    find_nearest_snapshot,
-    list_decisions,
-    list_seed_pairs,
-)
-from topiary.app.analysis.seeds import EstimatePair, compare_estimates
+from topiary.app.analysis.partners import choose_partner
+from topiary.app.analysis.seeds import SeedBaseline
 from topiary.app.export import comparison as files
 from topiary.app.jobs.plan import TEST, find_part
 from topiary.app.pages.components import Message, TreeView
 from topiary.app.pages.requests import PageRequests, list_moments
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.compare.labels import LabelAccuracy
-from topiary.app.views.compare.summary import describe_seeds
 from topiary.app.views.compare.table import ROWS_STEP
 from topiary.app.views.compare.trees import CompareCut, ComparePicture, pair_roots
 from topiary.app.views.explore.controls import SnapshotOption
@@ -60,17 +52,6 @@ class FetchedComparison(NamedTuple):
     accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None] = (None, None)
 
 
-class SeedBaseline(NamedTuple):
-    """Pairs of runs that differ only in their seed, which show the effect of chance; a sentence if there are none.
-
-    ``estimate_pair`` compares how well the two runs on screen predict held-out words, and with these pairs.
-    """
-
-    comparisons: tuple[Comparison, ...]
-    sentence: str
-    estimate_pair: EstimatePair | None = None
-
-
 def read_request(context: Context) -> ComparisonRequest:
     """Return what the view asks to compare; ``run_a`` is 0 if there is no run to compare with."""
     view = context.view
@@ -91,7 +72,7 @@ def fetch_comparison(context: Context, request: ComparisonRequest) -> FetchedCom
         missing = request.run_a if a is None else request.run_b
         return FetchedComparison(request, None, f"Run {missing} has no such snapshot; choose another one.", *options)
     try:
-        comparison = compare_hierarchies(context, a, b)
+        comparison = context.reader.compare(a, b)
         return FetchedComparison(request, comparison, "", *options, _read_accuracies(context, a, b))
     except ValueError as error:
         return FetchedComparison(request, None, str(error), *options)
@@ -130,41 +111,6 @@ def _find_commonest(context: Context, row: RunRow) -> float | None:
         return None
     counts = corpora.count_labels(context.db, row.corpus)
     return float(counts.max() / counts.sum()) if counts.sum() else None
-
-
-def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
-    """Match two hierarchies, respecting the decisions of analysts; the result is cached."""
-    return context.feed.comparisons.get(a, b, list_decisions(context.db, a.run, b.run))
-
-
-def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
-    """Compare runs that have the settings of either run and differ only in seed; blocks until they are matched."""
-    rows = {row.number: row for row in context.feed.runs()}
-    row_a, row_b = rows.get(shown.a.run), rows.get(shown.b.run)
-    if row_a is None or row_b is None:
-        return SeedBaseline((), "")
-    comparisons, pair_names, seed_pairs = [], [], []
-    for own, twin in list_seed_pairs(row_a, row_b, rows.values()):
-        own_topics = (
-            shown.a if own is row_a else shown.b if own is row_b else _find_nearest(context, own, shown.b.minibatch)
-        )
-        twin_topics = _find_nearest(context, twin, own_topics.minibatch) if own_topics is not None else None
-        if own_topics is not None and twin_topics is not None:
-            comparisons.append(compare_hierarchies(context, own_topics, twin_topics))
-            pair_names.append(f"{own.number} and {twin.number}")
-            seed_pairs.append((own, twin))
-    alone = differ_only_in_seed(row_a, row_b) and are_equally_trained(shown.a.minibatch, shown.b.minibatch)
-    sentence = describe_seeds(pair_names, row_b.number, alone=alone)
-    context.feed.read_sparks(context.feed.list_missing_sparks({row.number for pair in seed_pairs for row in pair}))
-    return SeedBaseline(
-        tuple(comparisons), sentence, compare_estimates(row_a, row_b, seed_pairs, context.feed.get_latest_values)
-    )
-
-
-def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
-    """Return the hierarchy of the snapshot nearest to a mini-batch; None if none is near enough."""
-    row = find_nearest_snapshot(context.db, run.number, minibatch)
-    return None if row is None else context.feed.hierarchy(run.number, row.number)
 
 
 def explain_waiting(context: Context, request: ComparisonRequest) -> str:

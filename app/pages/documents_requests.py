@@ -19,9 +19,10 @@ from topiary.app.analysis.document_table import (
     select_documents,
 )
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics, must_compile
 from topiary.app.analysis.interpolation import find_telling_layer
-from topiary.app.analysis.shares import RankedDocuments
+from topiary.app.analysis.read_hierarchy import find_snapshot
+from topiary.app.analysis.shares import RankedDocuments, explain_no_shares
 from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.errors import IngestError
@@ -30,8 +31,7 @@ from topiary.app.ingest.readers.documents import read_contents
 from topiary.app.ingest.source import Unreadable
 from topiary.app.ingest.text.encodings import find_marked_encoding
 from topiary.app.live.feed import TROUBLE
-from topiary.app.pages.filters import explain_no_shares, find_placed, read_selection
-from topiary.app.pages.requests import order_topic_documents
+from topiary.app.pages.filters import open_documents
 from topiary.app.pages.session import LONGEST_QUERY, Context
 from topiary.app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from topiary.app.views.documents.documents_form import ListedDocument, SearchState
@@ -178,18 +178,20 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
     wanted = request.wanted
     if hierarchy is not None:
         _place_appended(context, hierarchy, corpus)
-    marked = read_selection(context, corpus, hierarchy, wanted.where)
-    placed = None if hierarchy is None else find_placed(context, hierarchy, request.snapshot)
+    marked = open_documents(context, corpus, hierarchy, wanted.where).selected
+    placed = None if hierarchy is None else context.reader.place(hierarchy, latest=not request.snapshot)
     found = None if placed is None else placed.shares
     explained = None
     if wanted.badly:
         if found is None or placed is None:
-            raise LookupError(explain_no_shares(context, hierarchy))
-        explained = context.feed.shares.explain(found, corpus, placed.hierarchy)
+            run = runs.get_run(context.db, request.run)
+            reason = f"run {run.number} has no topics yet" if hierarchy is None else explain_no_shares(run, hierarchy)
+            raise LookupError(reason)
+        explained = context.reader.explain(found, corpus, placed.hierarchy)
 
     def order(newest: Hierarchy, node: Node) -> RankedDocuments:
         topics = placed.hierarchy if placed is not None and placed.hierarchy.has(node) else newest
-        return order_topic_documents(context, topics, node)
+        return context.reader.rank(topics, node)
 
     selection = select_documents(
         context.db, corpus, wanted, hierarchy, context.feed.labels, order, is_wanted, marked,
@@ -204,7 +206,7 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
 
 def _place_appended(context: Context, hierarchy: Hierarchy, corpus: CorpusRow) -> None:
     """Have documents placed in the background that were appended after the others had been placed."""
-    found = context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
+    found = context.reader.find_shares(hierarchy.run, hierarchy.snapshot)
     if found is not None and found.documents < corpus.documents:
         context.actions.place_documents(hierarchy.run, corpus.documents)
 
@@ -228,7 +230,7 @@ def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[
 
 def must_compile_rows(context: Context, run: int, snapshot: int, numbers: Sequence[int]) -> bool:
     """Return whether kernels must be compiled before `place_rows`; none is needed if all shares are stored."""
-    found = context.feed.shares.find(run, snapshot)
+    found = context.reader.find_shares(run, snapshot)
     is_stored = found is not None and max(numbers, default=-1) < found.documents
     return not is_stored and must_compile_kernels(context, run)
 
@@ -240,7 +242,7 @@ def place_rows(
 
     They follow from the stored shares of documents; only documents without stored shares are placed now.
     """
-    found = context.feed.shares.find(run, snapshot)
+    found = context.reader.find_shares(run, snapshot)
     stored = [] if found is None else [number for number in numbers if number < found.documents]
     strongest: dict[int, tuple[StrongestTopic | None, ...]] = {}
     if stored:

@@ -3,7 +3,6 @@
 import hashlib
 import tempfile
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,14 +10,14 @@ import numpy as np
 
 from topiary.app.analysis.document_map import find_facts
 from topiary.app.analysis.document_table import make_title
-from topiary.app.analysis.filters import Condition, FilterError
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.filters import Condition
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
-from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.refine import SHARE
 from topiary.app.analysis.trends import DocumentGroups, group_documents
 from topiary.app.analysis.typical import TypicalTopic, find_typical_topics, find_typical_words, sum_corpus_words
-from topiary.app.pages.filters import open_sources, read_selection
-from topiary.app.pages.requests import list_topic_uses
+from topiary.app.pages.filters import open_documents
 from topiary.app.pages.session import Context
 from topiary.app.views.document_map import PackedMap, list_captions, pack_map
 from topiary.app.views.documents.map_page import ListedPoint, MapColours, MapLegend, MapRegion, SelectionSummary
@@ -30,7 +29,7 @@ from topiary.engine.document_map.areas import Island, find_islands
 from topiary.engine.document_map.layout import DocumentMap
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.groups import bin_numbers
-from topiary.store import corpora, document_maps
+from topiary.store import corpora
 from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from topiary.store.columns import find_column
 from topiary.store.corpus_rows import CorpusRow
@@ -146,7 +145,7 @@ def read_map(context: Context, request: MapRequest, before: ReadMap | None) -> M
     facts = find_facts(context.db, row, snapshot)
     is_latest = facts is not None and facts.snapshot == snapshot.number
     is_current = facts is not None and is_latest and facts.finished and facts.documents == corpus.documents
-    is_placed = context.feed.shares.find(row.number, snapshot.number) is not None
+    is_placed = context.reader.find_shares(row.number, snapshot.number) is not None
     if is_placed and not is_current and corpus.documents:
         context.actions.make_map(row, snapshot.number, corpus.documents)
     answer = MapAnswer(request, can_make=not is_current and not is_placed, corpus=corpus)
@@ -177,7 +176,7 @@ def _describe_age(facts: MapFacts, corpus: CorpusRow, hierarchy: Hierarchy, want
 
 def _read_stored(context: Context, facts: MapFacts, hierarchy: Hierarchy) -> ReadMap:
     """Read the positions of documents, and find the islands and the colours of topics."""
-    stored = context.feed.maps.fetch(facts, partial(document_maps.load_map, context.db, facts.snapshot))
+    stored = context.reader.map_of(facts.snapshot, facts)
     document_map = DocumentMap(stored.positions, stored.topics)
     columns = range(hierarchy.widths[0])
     traced = trace_parents(hierarchy, columns)
@@ -202,12 +201,11 @@ def _colour_map(context: Context, answer: MapAnswer, read: ReadMap, hierarchy: H
     request, corpus, n = answer.request, answer.corpus, len(read.document_map.topics)
     if corpus is None:
         raise AssertionError("a run has a corpus")
-    sources = open_sources(context, corpus, hierarchy)
-    selected, fault = None, ""
+    sources, selected, fault = open_documents(context, corpus, hierarchy).sources, None, ""
     try:
-        found = read_selection(context, corpus, hierarchy, request.conditions)
+        found = open_documents(context, corpus, hierarchy, request.conditions).selected
         selected = None if found is None else found[:n]
-    except (FilterError, StoreError) as error:
+    except (ReadError, StoreError) as error:
         fault = f"{error}."
     offered = [column for column in sources.columns if column.kind in (CATEGORY, NUMBER, DATE)]
     names = tuple(column.name for column in offered)
@@ -293,12 +291,12 @@ def summarise_selection(context: Context, answer: MapAnswer) -> SelectionSummary
         raise AssertionError("a selection is asked for once there is one")
     numbers = np.flatnonzero(selected)
     topics: list[TypicalTopic] = []
-    found = context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
+    found = context.reader.find_shares(hierarchy.run, hierarchy.snapshot)
     if len(numbers) and found is not None:
-        ranked = find_typical_topics(hierarchy, 1, context.feed.shares.read(found, 1), selected).more
+        ranked = find_typical_topics(hierarchy, 1, context.reader.read_use(found, 1), selected).more
         topics = [each for each in ranked if hierarchy.role(each.node) != BACKGROUND][:LISTED]
     if request.topic is not None:
-        users = (use.document for use in list_topic_uses(context, hierarchy, request.topic))
+        users = (use.document for use in context.reader.rank(hierarchy, request.topic).list_uses())
         inside = selected.tolist()
         listed = [number for number in users if number < len(inside) and inside[number]][:LISTED]
     else:
@@ -318,9 +316,7 @@ def find_words(context: Context, answer: MapAnswer) -> list[str]:
     if corpus.kind == "real":  # words are compared by counts
         return []
     n_words = len(hierarchy.vocabulary)
-    everything = context.feed.words.fetch(
-        (corpus.number, corpus.documents), partial(sum_corpus_words, context.db, corpus, n_words)
-    )
+    everything = context.reader.sum_words(corpus, n_words)
     selection = sum_corpus_words(context.db, corpus, n_words, selected)
     return [each.word for each in find_typical_words(selection, everything, hierarchy.vocabulary, WORDS).more]
 
@@ -336,7 +332,7 @@ def export_selection(context: Context, row: RunRow, hierarchy: Hierarchy, where:
 
     Raises
     ------
-    TableFileError
+    ReadError
         If a condition means nothing.
     NotFound
         If the shares of the documents are not stored.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.analysis.inference import Neighbour
+from topiary.app.analysis.hierarchy import Neighbour
 from topiary.app.analysis.shares import find_nearest
 from topiary.app.pages.documents_requests import Placement, describe_documents
 from topiary.app.pages.session import Context
@@ -38,10 +38,10 @@ def find_neighbours(context: Context, inferred: Placement, layer: int) -> Surrou
     corpus is placed, and the nearest of them are found after the last block, by the topics of layer 1.
     """
     hierarchy, answer = inferred.hierarchy, inferred.answer
-    found = context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
+    found = context.reader.find_shares(hierarchy.run, hierarchy.snapshot)
     if found is not None:
         layer = min(layer, hierarchy.n_layers)
-        use = context.feed.shares.read(found, layer)
+        use = context.reader.read_use(found, layer)
         if 0 <= answer.document < found.documents:
             one = use.layer.select_rows(np.array([answer.document]))
         else:

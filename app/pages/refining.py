@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from topiary.app.analysis.filters import FilterError
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, parse_identity
 from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.analysis.refinements import (
@@ -21,7 +21,7 @@ from topiary.app.ingest.refining import LEAST_DOCUMENTS, RefineError
 from topiary.app.jobs.run_rules import NewRunError, RunRequest
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.components import Message
-from topiary.app.pages.filters import find_placed, open_sources, read_selection
+from topiary.app.pages.filters import find_placed, open_documents
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look, draw_run_origin
 from topiary.app.views.text import end_sentence
@@ -133,10 +133,10 @@ def refine_and_train(context: Context, run: int, snapshot: int, options: Mapping
     hierarchy = context.feed.hierarchy(run, snapshot or None)
     if hierarchy is None:
         return MadeRun(0, f"Run {run} has no topics yet.")
-    moment = find_snapshot_at(context.db, row, find_placed(context, hierarchy, snapshot).hierarchy.minibatch)
+    moment = find_snapshot_at(context.db, row, context.reader.place(hierarchy, latest=not snapshot).hierarchy.minibatch)
     try:
         corpus = context.actions.refine(run, moment, **options)
-    except (RefineError, FilterError, QueryError, NotFound) as error:
+    except (RefineError, ReadError, QueryError, NotFound) as error:
         return MadeRun(0, end_sentence(f"No corpus was made: {error}"))
     try:
         request = RunRequest(corpus=corpus.number, model=row.model, texts={}, minibatches=None, name=corpus.name)
@@ -290,14 +290,14 @@ def read_closer_look(context: Context, hierarchy: Hierarchy, node: Node, where: 
     row = runs.get_run(context.db, hierarchy.run)
     corpus = corpora.get_run_corpus(context.db, row)
     counts, among = None, corpus.documents
-    with suppress(NotFound, FilterError):  # the shares are not known yet, or a condition means nothing
-        selected = read_selection(context, corpus, hierarchy, where)
-        hierarchy = find_placed(context, hierarchy, context.view.snapshot).hierarchy
-        among = corpus.documents if selected is None else int(selected.sum())
-        use = open_sources(context, corpus, hierarchy).read_use(node.layer)
+    with suppress(NotFound, ReadError):  # the shares are not known yet, or a condition means nothing
+        hierarchy = find_placed(context, hierarchy).hierarchy
+        documents = open_documents(context, corpus, hierarchy, where)
+        among = documents.count
+        use = documents.sources.read_use(node.layer)
         if hierarchy.has(node):
             part = corpora.read_marks(context.db, corpus).part
-            counts = count_documents(use, hierarchy.place(node), part, selected)
+            counts = count_documents(use, hierarchy.place(node), part, documents.selected)
     refining = [
         _describe_run(context, run, made, origin)
         for made, origin in list_refinements(context.db, hierarchy.run)

@@ -9,6 +9,7 @@ from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.export.report import render_report
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.jobs.downloads import DOWNLOADS
+from topiary.app.names import plural
 from topiary.app.pages.components import Board, Message, TreeView
 from topiary.app.pages.filters import find_placed
 from topiary.app.pages.session import LONGEST_QUERY, Context
@@ -53,7 +54,7 @@ def make_report(context: Context, subject: ReportSubject, topics: Sequence[Node]
     name, columns = f"topiary-run-{hierarchy.run}-report.html", [context.view.column] if context.view.column else []
     try:
         row = runs.get_run(context.db, hierarchy.run)
-        placed = find_placed(context, hierarchy, context.view.snapshot).hierarchy
+        placed = find_placed(context, hierarchy).hierarchy
         shown = placed if placed.n_layers == hierarchy.n_layers and all(map(placed.has, topics)) else hierarchy
         snapshot = find_snapshot_at(context.db, row, shown.minibatch)
         text = render_report(
@@ -103,8 +104,9 @@ class ReportSaver:
             self._context.notify("A report is being written; wait until its download begins.", "info")
             return
         self._is_writing = True
-        topics = f"{len(scope.topics):,} topic{'s' if len(scope.topics) != 1 else ''}"
-        said = f"The report on {topics} is being written; the download begins in some seconds."
+        said = (
+            f"The report on {plural(len(scope.topics), 'topic')} is being written; the download begins in some seconds."
+        )
         self._context.notify(said, "info")
         work = partial(make_report, self._context, subject, scope.topics, quotes=quotes)
         self._context.aside(work, self._hand_over, self._end)
@@ -210,8 +212,9 @@ def write_run_table(
     options : mapping
         Fields of `app.export.run_tables.RunTableRequest`; a column of another kind than the table needs is left out.
     """
+    from topiary.app.analysis.errors import ReadError
     from topiary.app.export.run_tables import build_table, read_request, reads_shares  # load pandas, slowly
-    from topiary.app.export.tables import TableFileError, write_table
+    from topiary.app.export.tables import write_table
 
     downloads = context.actions.downloads
     name = f"topiary-run-{run}-{kind}.{form}"
@@ -228,7 +231,7 @@ def write_run_table(
         chosen = options["column"] if options["column"] in fitting else ""
         request = read_request(context.db, row, kind, minibatch=minibatch, **(dict(options) | {"column": chosen}))
         write_table(build_table(kind, request), path)
-    except (StoreError, TableFileError, LookupError, ValueError, OSError) as error:
+    except (StoreError, ReadError, LookupError, ValueError, OSError) as error:
         downloads.drop(path)
         reason = str(error.args[0]) if isinstance(error, LookupError) and error.args else str(error)
         return WrittenTable(name, "", end_sentence(f"The table cannot be written: {reason}"))

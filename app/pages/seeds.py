@@ -9,11 +9,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from panel.viewable import Viewable
 
-from topiary.app.analysis.comparison import Comparison
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.analysis.mixing import MixingFigure, measure_mixing
-from topiary.app.analysis.partners import list_decisions
-from topiary.app.analysis.recurrence import SeedGroup, choose_most_seeds, find_seed_group, list_seed_runs, measure_group
+from topiary.app.analysis.recurrence import SeedGroup, list_seed_runs
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.components import Board, Message
 from topiary.app.pages.session import ANOTHER_RUN, Context
@@ -30,32 +28,12 @@ SeedKey: TypeAlias = tuple[int, int, frozenset[tuple[int, int]]]
 
 
 def fetch_recurrence(context: Context, hierarchy: Hierarchy) -> tuple[SeedGroup, Recurrence | None]:
-    """Find the runs with other seeds, and measure what comes back; blocks while topics are read and matched.
-
-    The result is cached for all sessions; it is None if there is no run to compare with.
-    """
-    feed = context.feed
-    row = feed.run(hierarchy.run)
+    """Find the runs with other seeds, and measure what comes back; blocks while topics are read and matched."""
+    row = context.feed.run(hierarchy.run)
     if row is None:
         raise LookupError(f"There is no run {hierarchy.run} in this store.")
-    reference = feed.hierarchy(hierarchy.run, hierarchy.snapshot) or hierarchy  # with words by the usual relevance
-    most = choose_most_seeds(hierarchy)
-    group = find_seed_group(
-        context.db, row, hierarchy.minibatch, feed.runs(), lambda each: feed.state(each.number), most
-    )
-    if not group.ready:
-        return group, None
-    decisions = {other.number: list_decisions(context.db, row.number, other.number) for other, _ in group.ready}
-
-    def match(a: Hierarchy, b: Hierarchy) -> Comparison:
-        return feed.comparisons.get(a, b, decisions[b.run])
-
-    def measure() -> Recurrence:
-        found = [feed.hierarchy(other.number, snapshot.number) for other, snapshot in group.ready]
-        return measure_group(reference, [each for each in found if each is not None], match)
-
-    key = (hierarchy.snapshot, group.snapshots, frozenset(decisions.items()))
-    return group, feed.recurrences.fetch(key, measure)
+    # The cached one has words by the usual relevance.
+    return context.reader.recurrence(row, context.feed.hierarchy(hierarchy.run, hierarchy.snapshot) or hierarchy)
 
 
 class MeasuredSeeds(NamedTuple):

@@ -18,8 +18,10 @@ from topiary.app.analysis.hierarchy import IDENTITY, format_identity, parse_iden
 from topiary.app.views.top_bar import NAMES
 from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import RELATED as RELATION
+from topiary.engine.lens.periods import UNITS
 
 if TYPE_CHECKING:
+    from topiary.app.analysis.reader import Reader
     from topiary.app.live.actions import Actions
     from topiary.app.live.feed import Feed
     from topiary.app.live.ticks import Tick
@@ -148,9 +150,7 @@ class View(param.Parameterized):
     trend_layer = param.Integer(default=0, bounds=(0, 999))
     trend_topic = TupleParameter(TopicParameter(), most=1)
     column = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
-    unit: Any = param.Selector(
-        default="automatic", objects=["automatic", "day", "week", "month", "quarter", "year", "decade"]
-    )
+    unit: Any = param.Selector(default="automatic", objects=["automatic", *UNITS])
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
     drawn: Any = param.Selector(default="lines", objects=["lines", "areas", "stream"])
@@ -222,6 +222,11 @@ class Context:
     soon: Callable[[Callable[[], None]], None]
     notify: Callable[[str, str], None]
     dark: bool = False
+
+    @property
+    def reader(self) -> "Reader":
+        """What reads topics and documents, with the memory that all sessions share."""
+        return self.feed.reader
 
 
 FIELDS = tuple(name for name in View.param if name != "name")

@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from topiary.app.analysis.filters import FilterError
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.passages import TopicPassage, choose_passages, weigh_words
 from topiary.app.ingest.new_documents import find_rules
-from topiary.app.pages.filters import find_placed, read_selection
-from topiary.app.pages.requests import list_topic_uses
+from topiary.app.pages.filters import find_placed, open_documents
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.detail import TopicDocument
 from topiary.engine.contract import Array
@@ -75,9 +74,9 @@ class TopicDocuments:
         selected = self._select(hierarchy, row, where)
         placed = hierarchy
         if selected is not None:  # else the newest examples are enough
-            placed = find_placed(self._context, hierarchy, self._context.view.snapshot).hierarchy
+            placed = find_placed(self._context, hierarchy).hierarchy
         used = placed if placed.has(node) else hierarchy
-        uses = list_topic_uses(self._context, used, node, _READ_DOCUMENTS, selected)
+        uses = self._context.reader.rank(used, node, selected).list_uses(_READ_DOCUMENTS)
         if not uses:
             return []
         corpus = corpora.get_run_corpus(self._context.db, row)
@@ -101,8 +100,9 @@ class TopicDocuments:
         if not where:
             return None
         try:
-            return read_selection(self._context, corpora.get_run_corpus(self._context.db, row), hierarchy, where)
-        except (FilterError, StoreError):
+            corpus = corpora.get_run_corpus(self._context.db, row)
+            return open_documents(self._context, corpus, hierarchy, where).selected
+        except (ReadError, StoreError):
             return None
 
     def _fail(self, key: TopicKey, then: Callable[[], None]) -> None:

@@ -1,42 +1,88 @@
 """The page Trends: topics over time and by group, of the documents that a filter selects."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 from panel.viewable import Viewable
 
-from topiary.app.analysis.filters import FilterError, FilterSources, split_ranges, write_date_range
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.filters import split_ranges, write_date_range
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from topiary.app.analysis.inference import find_snapshot
-from topiary.app.analysis.topic_samples import TopicSamples, add_samples, sample_topics
-from topiary.app.analysis.trends import (
-    MOST_TOPICS,
-    TimeFigure,
-    group_documents,
-    measure_by_group,
-    measure_over_time,
-    rank_effects,
-)
-from topiary.app.analysis.typical import find_typical_topics
+from topiary.app.analysis.run_documents import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.trends import MOST_TOPICS, TimeFigure, rank_effects
+from topiary.app.analysis.typical import TypicalWords, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.components import Board, Message
-from topiary.app.pages.filters import add_condition, find_placed, handle_filter, open_sources, read_selection
+from topiary.app.pages.filters import add_condition, handle_filter, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
 from topiary.app.pages.refining import RefineRequests
 from topiary.app.pages.saving import TableSaver
-from topiary.app.pages.selection_words import SelectionWords
 from topiary.app.pages.session import CHOICES, Context, read_field
 from topiary.app.views.trends.column_dialog import ColumnEntry
 from topiary.app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
 from topiary.app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
-from topiary.engine.contract import Array
+from topiary.app.views.trends.typical_card import TYPICAL_WORDS
 from topiary.store import columns, corpora, runs
 from topiary.store.column_rows import KINDS, LABEL, CorpusColumn
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.errors import StoreError
+
+_COUNTING = "Counting the words of the documents …"
+_REAL = "Words are not compared, because this corpus has real values in place of counts."
+WordsKey = tuple[int, tuple[str, ...]]  # snapshot, conditions
+
+
+class SelectionWords:
+    """The words of a session's selection; those of a large corpus take some seconds.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._wanted: WordsKey | None = None
+        self._answer: tuple[WordsKey, TypicalWords | None, str] | None = None
+
+    def read(
+        self, hierarchy: Hierarchy, where: tuple[str, ...], then: Callable[[], None]
+    ) -> tuple[TypicalWords | None, str]:
+        """Return the words, or None and a sentence that says why; count them if need be, and call ``then`` after."""
+        key = hierarchy.snapshot, where
+        if self._answer is not None and self._answer[0] == key:
+            return self._answer[1:]
+        if self._wanted != key:
+            self._wanted = key
+            self._context.aside(partial(self._count, key, hierarchy), partial(self._receive, key, then), self._fail)
+        return None, _COUNTING
+
+    def _count(self, key: WordsKey, hierarchy: Hierarchy) -> tuple[TypicalWords | None, str]:
+        """Count the words unless they are no longer wanted; this waits for the store."""
+        db, n_words = self._context.db, len(hierarchy.vocabulary)
+        corpus = corpora.get_run_corpus(db, runs.get_run(db, hierarchy.run))
+        if corpus.kind == "real":
+            return None, _REAL
+        try:
+            selected = open_documents(self._context, corpus, hierarchy, key[1]).selected
+            selection = sum_corpus_words(db, corpus, n_words, selected, lambda: self._wanted == key)
+            if self._wanted != key:
+                return None, _COUNTING
+            everything = self._context.reader.sum_words(corpus, n_words)
+        except (ReadError, StoreError) as error:
+            return None, f"The words could not be counted: {error}."
+        return find_typical_words(selection, everything, hierarchy.vocabulary, TYPICAL_WORDS), ""
+
+    def _receive(self, key: WordsKey, then: Callable[[], None], found: tuple[TypicalWords | None, str]) -> None:
+        if self._wanted == key:
+            self._answer = (key, *found)
+            then()
+
+    def _fail(self) -> None:
+        self._wanted = None
+
 
 NO_SHARES = "The shares of the documents are not known yet: they are computed while the run trains, and when it ends."
 PLACING = "All documents are being placed in the topics of this run, once; this page goes on when that is done."
@@ -84,7 +130,7 @@ def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | No
     if isinstance(topics, str):
         return MeasuredAnswer(request, None, topics)
     row, newest = topics
-    hierarchy, found, source, _ = find_placed(context, newest, request.snapshot)
+    hierarchy, found, source, _ = context.reader.place(newest, latest=not request.snapshot)
     if known is not None and found is not None and (known.request, known.shares) == (request, found) and known.contents:
         return known._replace(contents=known.contents._replace(source=source))
     corpus = corpora.get_run_corpus(context.db, row)
@@ -99,7 +145,7 @@ def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | No
         return MeasuredAnswer(request, page._replace(note=PLACING if goes_on else NOT_PLACED.format(run=row.number)))
     try:
         return MeasuredAnswer(request, _measure(context, corpus, page), shares=found)
-    except (FilterError, StoreError, ValueError) as error:
+    except (ReadError, StoreError, ValueError) as error:
         return MeasuredAnswer(request, page._replace(note=f"{error}."))
 
 
@@ -130,51 +176,35 @@ def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: Trend
 def _measure(context: Context, corpus: CorpusRow, page: TrendPage) -> TrendPage:
     """Return the page with what it measures."""
     hierarchy, choices = page.hierarchy, page.choices
-    sources = open_sources(context, corpus, hierarchy)
-    if choices.interval == "topics":
-        sources = add_samples(sources, partial(_sample_topics, context, hierarchy))
-    selected = read_selection(context, corpus, hierarchy, tuple(choices.where))
-    n_selected = corpus.documents if selected is None else int(selected.sum())
-    page = page._replace(selected=n_selected)
-    if not n_selected:
+    interval: IntervalKind = "topics" if choices.interval == "topics" else "documents"
+    documents = context.reader.documents(corpus, hierarchy, choices.where, interval=interval)
+    page = page._replace(selected=documents.count)
+    if not documents.count:
         page = page._replace(note=NO_DOCUMENTS)
-    elif selected is not None and n_selected < corpus.documents:
-        use = sources.read_use(choices.layer)
-        typical = find_typical_topics(hierarchy, choices.layer, use, selected, by=_read_weighting(choices))
+    elif documents.selected is not None and documents.count < corpus.documents:
+        use = documents.sources.read_use(choices.layer)
+        typical = find_typical_topics(hierarchy, choices.layer, use, documents.selected, by=_read_weighting(choices))
         page = page._replace(typical=typical)
     if not choices.column:
         note = page.note or (NO_DATES if choices.trend == "time" else NO_GROUPS)
         return page._replace(note="" if page.progress else note)
     if choices.trend == "groups":
-        return _measure_groups(page, sources, selected) if n_selected else page
-    others, picked = split_ranges(choices.where, choices.column)
-    shown = None
-    if picked is not None and not choices.zoomed:
-        shown = read_selection(context, corpus, hierarchy, others)
-        shown = np.ones(corpus.documents, dtype=bool) if shown is None else shown
-    if not n_selected and (picked is None or choices.zoomed):
-        return page
-    return _measure_time(page._replace(picked=picked), sources, selected, shown)
+        return _measure_groups(page, documents) if documents.count else page
+    return _measure_time(page, documents)
 
 
-def _sample_topics(context: Context, hierarchy: Hierarchy) -> TopicSamples:
-    """Return shares under samples of the topics, which are kept for all sessions."""
-    db, key = context.db, (hierarchy.run, hierarchy.snapshot)
-    return context.feed.samples.fetch(
-        key, lambda: sample_topics(db, runs.get_run(db, hierarchy.run), find_snapshot(db, *key))
-    )
-
-
-def _measure_groups(page: TrendPage, sources: FilterSources, selected: Array | None) -> TrendPage:
+def _measure_groups(page: TrendPage, documents: RunDocuments) -> TrendPage:
     """Return the page with topics by group and the table of effects."""
-    hierarchy, choices, compared = page.hierarchy, page.choices, page.choices.effects
-    column = columns.find_column(sources.columns, choices.column)
-    by_group = measure_by_group(
-        hierarchy, choices.layer, sources.read_use(choices.layer),
-        group_documents(column, sources.read_column(column)),
-        by=_read_weighting(choices), selected=selected, group=compared.group, against=compared.against,
-    )  # fmt: skip
-    effects, n_effects = rank_effects(hierarchy, by_group, compared.order, choices.topic, EFFECT_ROWS)
+    choices, compared = page.choices, page.choices.effects
+    by_group = documents.measure(
+        TrendQuestion(
+            GROUPS, choices.layer, choices.column, by=_read_weighting(choices), group=compared.group,
+            against=compared.against,
+        )
+    ).by_group  # fmt: skip
+    if by_group is None:
+        return page
+    effects, n_effects = rank_effects(page.hierarchy, by_group, compared.order, choices.topic, EFFECT_ROWS)
     return page._replace(by_group=by_group, effects=effects, n_effects=n_effects)
 
 
@@ -182,27 +212,23 @@ def _read_weighting(choices: TrendChoices) -> Any:
     return choices.weigh
 
 
-def _measure_time(page: TrendPage, sources: FilterSources, selected: Array | None, shown: Array | None) -> TrendPage:
+def _measure_time(page: TrendPage, documents: RunDocuments) -> TrendPage:
     """Return the page with topics over time, and with the children of the chosen topic."""
-    hierarchy, choices, read_use = page.hierarchy, page.choices, sources.read_use
-    dates = sources.read_column(columns.find_column(sources.columns, choices.column))
-    options: dict[str, Any] = {
-        "unit": None if choices.unit == "automatic" else choices.unit,
-        "moving": int(choices.moving),
-        "by": choices.weigh,
-        "selected": selected,
-        "shown": shown,
-        "zoomed": choices.zoomed,
-    }
-    layer, topic = choices.layer, choices.topic
-    nodes = () if topic is None else (topic,)
-    over_time = measure_over_time(hierarchy, layer, read_use(layer), dates, nodes=nodes, **options)
+    choices, topic = page.choices, page.choices.topic
+    question = TrendQuestion(
+        TIME, choices.layer, choices.column, () if topic is None else (topic,),
+        unit=None if choices.unit == "automatic" else choices.unit, moving=int(choices.moving),
+        by=_read_weighting(choices), range_view="alone" if choices.zoomed else "among others",
+    )  # fmt: skip
+    figure = documents.measure(question)
+    if not documents.count and (figure.picked is None or choices.zoomed):
+        return page
     children: TimeFigure | None = None
     if topic is not None and topic.layer > 1:
-        below = [relative.node for relative in hierarchy.children(topic, MOST_TOPICS)]
+        below = [relative.node for relative in page.hierarchy.children(topic, MOST_TOPICS)]
         if below:
-            children = measure_over_time(hierarchy, layer - 1, read_use(layer - 1), dates, nodes=below, **options)
-    return page._replace(over_time=over_time, children=children)
+            children = documents.measure(question._replace(layer=choices.layer - 1, nodes=below)).over_time
+    return page._replace(picked=figure.picked, over_time=figure.over_time, children=children)
 
 
 class TrendsPage:
@@ -321,7 +347,7 @@ class TrendsPage:
         try:
             others, _ = split_ranges(view.where, column)
             where = (*others, f"{column}={write_date_range(first[:10], last[:10])}") if first or last else others
-        except FilterError as error:
+        except ReadError as error:
             self._context.notify(f"{error}.", "warning")
             return
         zoomed = view.zoomed if first or last else "hidden"

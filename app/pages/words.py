@@ -1,15 +1,16 @@
 """The page of a word: its topics at every layer, how often it is used over time and by group, and its contexts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from panel.viewable import Viewable
 
 from topiary.app.analysis.concordance import WordContextLine, choose_word_contexts
-from topiary.app.analysis.filters import FilterError, FilterSources
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
 from topiary.app.analysis.passages import weigh_words
+from topiary.app.analysis.run_documents import RunDocuments
 from topiary.app.analysis.shares import order_documents
 from topiary.app.analysis.trends import group_documents
 from topiary.app.analysis.word_trends import (
@@ -19,15 +20,17 @@ from topiary.app.analysis.word_trends import (
     read_occurrences,
 )
 from topiary.app.analysis.word_use import find_word, find_word_uses
+from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.new_documents import find_rules
 from topiary.app.pages.components import Board, Message
-from topiary.app.pages.filters import add_condition, handle_filter, open_sources, read_selection
+from topiary.app.pages.filters import add_condition, handle_filter, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
 from topiary.app.pages.session import CHOICES, Context, read_field
 from topiary.app.views.words import WordChoices, WordPageContents, draw_word_note, draw_word_page
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import columns, corpora
+from topiary.store.column_rows import CorpusColumn
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.errors import NotFound, StoreError
 
@@ -87,24 +90,22 @@ class WordReader:
         row, hierarchy = topics
         corpus = corpora.get_run_corpus(self._context.db, row)
         number = find_word(hierarchy, request.word)
-        sources = open_sources(self._context, corpus, hierarchy)
-        page = WordPageContents(hierarchy, _choose(hierarchy, number, sources, request), documents=corpus.documents)
+        choices = _choose(hierarchy, number, list_columns(self._context.db, corpus), request)
+        page = WordPageContents(hierarchy, choices, documents=corpus.documents)
         if number is None:
             return MeasuredAnswer(request, page._replace(alike=_list_alike(hierarchy, request.word)))
         page = page._replace(number=number)
         try:
-            return MeasuredAnswer(request, self._measure(corpus, sources, page, request))
-        except (FilterError, StoreError, ValueError) as error:
+            return MeasuredAnswer(request, self._measure(corpus, page, request))
+        except (ReadError, StoreError, ValueError) as error:
             return MeasuredAnswer(request, page._replace(note=f"{error}."))
 
-    def _measure(
-        self, corpus: CorpusRow, sources: FilterSources, page: WordPageContents, request: WordRequest
-    ) -> WordPageContents:
+    def _measure(self, corpus: CorpusRow, page: WordPageContents, request: WordRequest) -> WordPageContents:
         found, choices = self._count(corpus, page.number, request), page.choices
-        selected = read_selection(self._context, corpus, page.hierarchy, request.where)
-        n_selected = corpus.documents if selected is None else int(selected.sum())
-        page = page._replace(selected=n_selected)
-        if found is None or not n_selected:
+        documents = open_documents(self._context, corpus, page.hierarchy, request.where)
+        sources, selected = documents.sources, documents.selected
+        page = page._replace(selected=documents.count)
+        if found is None or not documents.count:
             return page
         page = page._replace(counted=found.count_uses(selected))
         options: dict[str, Any] = {"by": choices.weigh, "selected": selected}
@@ -117,7 +118,7 @@ class WordReader:
             column = columns.find_column(sources.columns, choices.group)
             groups = group_documents(column, sources.read_column(column))
             page = page._replace(by_group=measure_word_by_group(found, groups, **options))
-        return page._replace(contexts=self._find_contexts(corpus, sources, page, found, selected))
+        return page._replace(contexts=self._find_contexts(documents, page, found))
 
     def _count(self, corpus: CorpusRow, number: int, request: WordRequest) -> WordOccurrences | None:
         """Return the occurrences of a word; None if the page asks for something else meanwhile."""
@@ -130,29 +131,25 @@ class WordReader:
         return found
 
     def _find_contexts(
-        self,
-        corpus: CorpusRow,
-        sources: FilterSources,
-        page: WordPageContents,
-        found: WordOccurrences,
-        selected: Array | None,
+        self, selection: RunDocuments, page: WordPageContents, found: WordOccurrences
     ) -> list[WordContextLine]:
         """Return contexts of the word; those that say most of the chosen topic first."""
         hierarchy, node = page.hierarchy, page.choices.topic
+        corpus, selected = selection.corpus, selection.selected
         numbers = found.documents if selected is None else found.documents[selected[found.documents]]
         weights = np.zeros(len(hierarchy.vocabulary))
         if node is not None:
             weights = weigh_words(hierarchy, node)
-            numbers = _order_documents(sources, hierarchy, node, numbers)
+            numbers = _order_documents(selection, hierarchy, node, numbers)
         documents = corpora.read_documents(self._context.db, corpus.number, numbers[:_READ].tolist())
         rules = find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary)
         return choose_word_contexts((each for each in documents if each.text), rules, page.number, weights, _CONTEXTS)
 
 
-def _order_documents(sources: FilterSources, hierarchy: Hierarchy, node: Node, numbers: Array) -> Array:
+def _order_documents(selection: RunDocuments, hierarchy: Hierarchy, node: Node, numbers: Array) -> Array:
     """Return documents in the order of their use of a topic, if it is known; those without the topic come last."""
     try:
-        use = sources.read_use(node.layer)
+        use = selection.sources.read_use(node.layer)
     except NotFound:
         return numbers
     ranks = np.full(max(len(use.tokens), int(numbers.max(initial=0)) + 1), len(use.tokens))
@@ -161,9 +158,11 @@ def _order_documents(sources: FilterSources, hierarchy: Hierarchy, node: Node, n
     return numbers[np.argsort(ranks[numbers], kind="stable")]
 
 
-def _choose(hierarchy: Hierarchy, number: int | None, sources: FilterSources, request: WordRequest) -> WordChoices:
+def _choose(
+    hierarchy: Hierarchy, number: int | None, columns_of: Sequence[CorpusColumn], request: WordRequest
+) -> WordChoices:
     """Return the choices that a request stands for, with what is offered and the defaults filled in."""
-    offered = offer_columns(sources.columns, request.column)
+    offered = offer_columns(columns_of, request.column)
     node = parse_identity(request.topic)
     if node is None or not hierarchy.has(node):
         uses = [] if number is None else find_word_uses(hierarchy, number, 1, 1)
@@ -176,7 +175,7 @@ def _choose(hierarchy: Hierarchy, number: int | None, sources: FilterSources, re
         moving=request.moving,
         weigh=request.weigh,
         where=request.where,
-        columns=[column.name for column in sources.columns],
+        columns=[column.name for column in columns_of],
     )
 
 

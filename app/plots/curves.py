@@ -10,10 +10,11 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.jobs.plan import find_part
 from topiary.app.live.history import PointColumns
 from topiary.app.plots.read import Source, name_source
-from topiary.app.plots.request import COLUMN, Axis, FigureError, FigureRequest
+from topiary.app.plots.request import COLUMN, Axis, FigureRequest
 from topiary.app.plots.style import choose_line_style, set_options, set_size
 
 _LABELS: dict[Axis, str] = {
@@ -111,7 +112,7 @@ def plot_perplexity(sources: Sequence[Source], request: FigureRequest) -> hv.Ove
     if not measure or lacking:
         number = lacking[0] if lacking else sources[0].number
         other = " of this measure (another one has perplexities)" if measure == "point_perplexity" and lacking else ""
-        raise FigureError(f"run {number} has no point{other} yet, so there is no curve to draw")
+        raise ReadError(f"run {number} has no point{other} yet, so there is no curve to draw")
     curves = dict(zip(_make_distinct_names(sources), data[measure], strict=True))
     parts = {find_part(source.row) for source in sources}
     part = parts.pop() if len(parts) == 1 else "held-out"
@@ -153,7 +154,7 @@ def plot_steps(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     layers = source.history.layers("step_size_mean")
     if not layers:
         inference = source.row.inference
-        raise FigureError(f"run {source.number} has no step sizes: {inference} makes none, or the run has not begun")
+        raise ReadError(f"run {source.number} has no step sizes: {inference} makes none, or the run has not begun")
     top = max(len(source.row.layers), len(source.row.settings.get("layers", ())))  # layers may be added later
     names = [f"layer {layer}" if layer <= top else "weights r" for layer in layers]
     curves = [source.curve("step_size_mean", layer) for layer in layers]

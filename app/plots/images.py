@@ -8,10 +8,10 @@ import holoviews as hv
 import numpy as np
 from numpy.typing import NDArray
 
-from topiary.app.analysis.predictions import ClassError
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.topic_images import draw_atom, has_pictures
 from topiary.app.plots.read import Source, choose_layer, choose_topics
-from topiary.app.plots.request import COLUMN, FigureError, FigureRequest
+from topiary.app.plots.request import COLUMN, FigureRequest
 from topiary.app.plots.sheet import cut, measure_width
 from topiary.app.plots.style import INK, POINTS, SMALL, TEXT, set_options, set_size
 
@@ -47,7 +47,7 @@ def plot_images(sources: Sequence[Source], request: FigureRequest) -> hv.Image:
     """Draw topics of a layer as images: the requested ones, or the most popular topics."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     if not has_pictures(hierarchy):
-        raise FigureError(f"the corpus of run {hierarchy.run} is not one of images; use the figure topics for words")
+        raise ReadError(f"the corpus of run {hierarchy.run} is not one of images; use the figure topics for words")
     layer = choose_layer(hierarchy, request, 1)
     nodes = choose_topics(hierarchy, layer, request, _IMAGE_USUAL)
     return draw_images(np.stack([draw_atom(hierarchy, node) for node in nodes]), width=request.width)
@@ -110,13 +110,10 @@ def draw_confusion(names: Sequence[str], counts: NDArray[Any], *, width: float =
 
 def plot_confusion(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Draw the confusion matrix of a run's predictions for the test documents."""
-    try:
-        result = sources[0].predictions(request.minibatch)
-    except ClassError as error:
-        raise FigureError(str(error)) from error
+    result = sources[0].predictions(request.minibatch)
     if len(result.names) > _MOST_CLASSES:
         many = f"{len(result.names)} classes are too many to draw"
-        raise FigureError(f"{many}; topiary classify --json has the count of every cell")
+        raise ReadError(f"{many}; topiary classify --json has the count of every cell")
     return draw_confusion(result.names, result.scores.confusion, width=request.width)
 
 

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from topiary.app.analysis.comparison import Comparison, compare
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.partners import list_decisions
 from topiary.app.analysis.predictions import Classified
-from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot_at
+from topiary.app.analysis.reader import Reader
 from topiary.app.live.history import History, PointColumns
 from topiary.app.live.predictions import fetch_predictions
-from topiary.app.plots.request import FigureError, FigureRequest
+from topiary.app.names import name_inference, name_model
+from topiary.app.plots.request import FigureRequest
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import points, runs
 from topiary.store.database import Database
@@ -31,6 +33,11 @@ class Source:
     number: int
 
     @cached_property
+    def reader(self) -> Reader:
+        """What reads topics and documents."""
+        return Reader(self.db)
+
+    @cached_property
     def row(self) -> RunRow:
         """The row of the run."""
         return runs.get_run(self.db, self.number)
@@ -48,14 +55,14 @@ class Source:
 
     def hierarchy(self, minibatch: int | None = None) -> Hierarchy:
         """Return the hierarchy of the snapshot at or before a mini-batch (None = the newest)."""
-        return read_hierarchy(self.db, self.row, find_snapshot_at(self.db, self.row, minibatch))
+        return self.reader.hierarchy_at(self.row, minibatch)
 
     def predictions(self, minibatch: int | None = None) -> Classified:
         """Return the predicted classes of documents, from the store or newly computed.
 
         Raises
         ------
-        ClassError
+        ReadError
             When the run predicts no classes.
         """
         return fetch_predictions(self.db, self.row, find_snapshot_at(self.db, self.row, minibatch).number)
@@ -64,7 +71,10 @@ class Source:
 def name_source(source: Source) -> str:
     """Return the name of a run for a legend, or its number and model if it has none."""
     row = source.row
-    return row.name or f"run {row.number}: {row.model.upper()} {row.inference} {'-'.join(map(str, row.layers))}"
+    widths = "-".join(map(str, row.layers))
+    return row.name or " ".join(
+        filter(None, (f"run {row.number}: {name_model(row.model)}", name_inference(row.model, row.inference), widths))
+    )
 
 
 def shorten_name(source: Source) -> str:
@@ -96,11 +106,11 @@ def match_sources(one: Source, other: Source, minibatch: int | None = None) -> C
 
     Raises
     ------
-    FigureError
+    ReadError
         When the two have no word in common.
     """
-    decisions = list_decisions(one.db, one.number, other.number) if one.db.url == other.db.url else ()
+    a, b = one.hierarchy(minibatch), other.hierarchy(minibatch)
     try:
-        return compare(one.hierarchy(minibatch), other.hierarchy(minibatch), decisions)
+        return one.reader.compare(a, b) if one.db.url == other.db.url else compare(a, b)
     except ValueError as error:
-        raise FigureError(str(error)) from error
+        raise ReadError(str(error)) from error

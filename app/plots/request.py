@@ -4,14 +4,12 @@ import importlib
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from topiary.app.analysis.errors import ReadError
+
 Axis: TypeAlias = Literal["seconds", "documents", "minibatches"]
 AXES: tuple[Axis, ...] = ("seconds", "documents", "minibatches")
 COLUMN, PAGE = 3.3, 6.8  # inches, the widths of a column and of a page with two columns
 LEAST_WIDTH, MOST_WIDTH = 1.5, 40.0  # inches; no word fits into a narrower figure
-
-
-class FigureError(ValueError):
-    """An error: a figure cannot be drawn; its message is one sentence for the user."""
 
 
 class FigureRequest(NamedTuple):
@@ -70,7 +68,7 @@ def read_width(width: str | float) -> float:
 
     Raises
     ------
-    FigureError
+    ReadError
         When the text is none of these, or too small or too large for a figure.
     """
     names = {"column": COLUMN, "page": PAGE}
@@ -79,7 +77,7 @@ def read_width(width: str | float) -> float:
     except ValueError:
         number = 0.0
     if not LEAST_WIDTH <= number <= MOST_WIDTH:
-        raise FigureError(
+        raise ReadError(
             f"a width is column, page or a number of inches from {LEAST_WIDTH:g} to {MOST_WIDTH:g}; got {width}"
         )
     return number
@@ -116,11 +114,11 @@ def find_kind(name: str) -> FigureKind:
 
     Raises
     ------
-    FigureError
+    ReadError
         When there is no such kind; the message lists the kinds.
     """
     if name not in KINDS:
-        raise FigureError(f"there is no figure {name!r}; the kinds are {', '.join(KINDS)}")
+        raise ReadError(f"there is no figure {name!r}; the kinds are {', '.join(KINDS)}")
     return KINDS[name]
 
 

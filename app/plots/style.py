@@ -11,7 +11,7 @@ import holoviews.plotting.mpl  # registers the backend that saves files
 import matplotlib as mpl
 from matplotlib import font_manager, pyplot
 
-from topiary.app.plots.request import FigureError
+from topiary.app.analysis.errors import ReadError
 from topiary.app.views.palette import LIGHT
 
 TEXT, SMALL = 7.0, 6.0  # points, the sizes of texts
@@ -99,12 +99,12 @@ def check_path(path: str | Path) -> Path:
 
     Raises
     ------
-    FigureError
+    ReadError
         When the suffix is not .pdf, .svg or .png.
     """
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
-        raise FigureError(f"cannot write a figure as {str(path)!r}: its name must end in .pdf, .svg or .png")
+        raise ReadError(f"cannot write a figure as {str(path)!r}: its name must end in .pdf, .svg or .png")
     return path
 
 
@@ -113,7 +113,7 @@ def save(element: Any, path: str | Path) -> Path:
 
     Raises
     ------
-    FigureError
+    ReadError
         When the suffix is not .pdf, .svg or .png, or no font of this machine has all letters of the figure.
     OSError
         When the file cannot be written.
@@ -127,7 +127,7 @@ def save(element: Any, path: str | Path) -> Path:
             figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=DPI, metadata=_METADATA[path.suffix.lower()])
         except UserWarning as error:
             reason = f"no font of this machine has all letters of the figure ({error}); install one that has"
-            raise FigureError(reason) from error
+            raise ReadError(reason) from error
         finally:
             for number in set(pyplot.get_fignums()) - open_before:
                 pyplot.close(number)

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import holoviews as hv
 import numpy as np
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.plots.read import Source
-from topiary.app.plots.request import COLUMN, FigureError, FigureRequest
+from topiary.app.plots.request import COLUMN, FigureRequest
 from topiary.app.plots.sheet import FigureSheet, measure_width, wrap
 from topiary.app.plots.style import MUTED, POINTS, SMALL
 from topiary.app.views.palette import LIGHT, find_layer_colour
@@ -58,7 +59,7 @@ def draw_tree(
     box_width = (sheet.width - 2 * _MARGIN - gap * (len(numbers) - 1)) / len(numbers)
     if box_width < _NARROWEST_BOX:
         advice = "choose a wider figure (--width page) or a lower layer"
-        raise FigureError(f"{len(numbers)} layers do not fit in {width:g} inches; {advice}")
+        raise ReadError(f"{len(numbers)} layers do not fit in {width:g} inches; {advice}")
     texts = {node: _wrap_words(box, box_width) for node, box in boxes.items()}
     heights = {node: _LEADING * len(lines) + 2 * _PADDING for node, lines in texts.items()}
     layers, centres = _place_boxes(

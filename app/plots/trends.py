@@ -7,31 +7,20 @@ import holoviews as hv
 import numpy as np
 from numpy.typing import NDArray
 
-from topiary.app.analysis.filters import FilterError, parse_condition, read_sources, select_by_conditions
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from topiary.app.analysis.shares import LayerUse, find_placed_snapshot
-from topiary.app.analysis.topic_samples import IntervalKind, SpreadError, add_samples, sample_topics
-from topiary.app.analysis.trends import (
-    ColumnError,
-    choose_column,
-    choose_topics,
-    group_documents,
-    measure_by_group,
-    measure_over_time,
-)
+from topiary.app.analysis.run_documents import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.trends import choose_topics
 from topiary.app.plots.read import Source, choose_layer
-from topiary.app.plots.request import COLUMN, FigureError, FigureRequest
+from topiary.app.plots.request import COLUMN, FigureRequest
 from topiary.app.plots.sheet import cut, measure_width
 from topiary.app.plots.style import COLOURS, INK, MUTED, POINTS, RULE, TEXT, choose_line_style, set_options, set_size
 from topiary.app.views.text import format_percent
 from topiary.app.views.trends.group_chart import GroupBar
 from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks
-from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.moments import Weighting
 from topiary.store import corpora
-from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 
 _SHAPE, _TALLEST = 0.66, 3.0  # height / width of a picture over time, and its largest height in inches
 _LEFT, _RIGHT, _TOP, _BOTTOM = 19.0, 3.0, 5.0, 16.0  # points: margins of the axes, at the left without numbers
@@ -78,12 +67,12 @@ def draw_time(
 
     Raises
     ------
-    FigureError
+    ReadError
         If there is no period with documents.
     """
     known = [place for place, line in enumerate(lines) if np.isfinite(line.mean).any()]
     if not known:
-        raise FigureError("no document of the selection has a date, so there is nothing to draw over time")
+        raise ReadError("no document of the selection has a date, so there is nothing to draw over time")
     n_periods, height = len(axis.documents), min(_SHAPE * width, _TALLEST)
     titles = [cut(lines[place].title, _NAMES * POINTS * width) for place in known]
     ticks = choose_ticks(_find_highest([lines[place] for place in known], borders))
@@ -125,17 +114,16 @@ def draw_time(
 
 def plot_time(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Draw topics of a layer over time: the requested ones, or the most popular topics."""
-    chosen = _read_documents(sources[0], request, (DATE,))
+    chosen = _read_documents(sources[0], request)
     nodes = _choose_nodes(chosen, request, _MOST_TOPICS)
     if len(nodes) > _MOST_TOPICS:
-        raise FigureError(f"a figure of topics over time shows {_MOST_TOPICS} topics at most; {len(nodes)} are named")
-    try:
-        figure = measure_over_time(
-            chosen.hierarchy, chosen.layer, chosen.use, chosen.values, nodes=nodes, unit=request.unit,
-            moving=request.moving or 1, by=request.by or "tokens", selected=chosen.selected,
-        )  # fmt: skip
-    except ValueError as error:
-        raise FigureError(str(error)) from error
+        raise ReadError(f"a figure of topics over time shows {_MOST_TOPICS} topics at most; {len(nodes)} are named")
+    question = TrendQuestion(
+        TIME, chosen.layer, request.column or "", nodes, request.unit, request.moving or 1, request.by or "tokens"
+    )
+    figure = chosen.documents.measure(question).over_time
+    if figure is None:
+        raise AssertionError("a question about time has its answer")
     lines = [
         TimeLine("", chosen.hierarchy.cite(each.node), COLOURS[0], each.mean, each.low, each.high)
         for each in figure.series
@@ -168,13 +156,13 @@ def draw_groups(
 
     Raises
     ------
-    FigureError
+    ReadError
         If no group has documents.
     """
     known = [[bar for bar in topic.bars if np.isfinite(bar.mean)] for topic in topics]
     bars = [bar for each in known for bar in each]
     if not bars:
-        raise FigureError("no group has documents, so there is nothing to draw")
+        raise ReadError("no group has documents, so there is nothing to draw")
     size = POINTS * width
     names_width = min(_NAMES * size, max(measure_width(bar.name) for bar in bars) + 1)
     values_width = max(measure_width(format_percent(bar.mean)) for bar in bars) + 4
@@ -224,13 +212,14 @@ def draw_groups(
 
 def plot_groups(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Draw topics of a layer by group of documents: the requested ones, or the most popular topics."""
-    chosen = _read_documents(sources[0], request, (CATEGORY, NUMBER))
-    groups = group_documents(chosen.column, chosen.values)
+    chosen = _read_documents(sources[0], request)
+    question = TrendQuestion(GROUPS, chosen.layer, request.column or "", by=request.by or "tokens")
+    figure = chosen.documents.measure(question).by_group
+    if figure is None:
+        raise AssertionError("a question about groups has its answer")
+    groups = figure.groups
     usual = max(1, min(_MOST_TOPICS, _MOST_ROWS // max(len(groups.names), 1)))
     nodes = _choose_nodes(chosen, request, usual)
-    figure = measure_by_group(
-        chosen.hierarchy, chosen.layer, chosen.use, groups, by=request.by or "tokens", selected=chosen.selected
-    )
     topics = []
     for node in nodes:
         place = chosen.hierarchy.place(node)
@@ -243,7 +232,7 @@ def plot_groups(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
 
 
 class _ChosenDocuments(NamedTuple):
-    """What a figure is drawn from: a layer, its shares in all documents, their values in a column, and a selection.
+    """What a figure is drawn from: a layer of topics, and the documents that are selected.
 
     ``label`` is that of the axis of shares, with the step of the topics if there are newer ones without shares.
     """
@@ -251,34 +240,17 @@ class _ChosenDocuments(NamedTuple):
     hierarchy: Hierarchy
     label: str
     layer: int
-    use: LayerUse
-    column: CorpusColumn
-    values: Array
-    selected: Array | None
+    documents: RunDocuments
 
 
-def _read_documents(source: Source, request: FigureRequest, kinds: Sequence[str]) -> _ChosenDocuments:
-    """Read the shares and the column that a request names; by default the top layer and the first column that fits."""
-    placed = find_placed_snapshot(source.db, source.row, request.minibatch)
-    hierarchy = read_hierarchy(source.db, source.row, placed)
+def _read_documents(source: Source, request: FigureRequest) -> _ChosenDocuments:
+    """Read the documents that a request selects, and the newest topics with shares; by default the top layer."""
+    hierarchy, _, _, moment = source.reader.placed_at(source.row, request.minibatch)
     layer = choose_layer(hierarchy, request, hierarchy.n_layers)
     corpus = corpora.get_run_corpus(source.db, source.row)
-    sources = read_sources(source.db, source.row, corpus, hierarchy)
-    try:
-        column = choose_column(sources.columns, kinds, request.column or "")
-        conditions = [parse_condition(text) for text in request.where]
-        selected = select_by_conditions(sources, conditions, corpus.documents)
-    except (ColumnError, FilterError) as error:
-        raise FigureError(str(error)) from error
-    is_newest = placed.minibatch == find_snapshot_at(source.db, source.row, request.minibatch).minibatch
-    label = f"{_LABELS[request.by or 'tokens']}{'' if is_newest else f', {hierarchy.moment}'}"
-    if request.interval == "topics":
-        sources = add_samples(sources, lambda: sample_topics(source.db, source.row, placed))
-    try:
-        use, values = sources.read_use(layer), sources.read_column(column)
-    except SpreadError as error:
-        raise FigureError(str(error)) from error
-    return _ChosenDocuments(hierarchy, label, layer, use, column, values, selected)
+    documents = source.reader.documents(corpus, hierarchy, request.where, interval=request.interval or "documents")
+    label = f"{_LABELS[request.by or 'tokens']}{f', {moment}' if moment else ''}"
+    return _ChosenDocuments(hierarchy, label, layer, documents)
 
 
 def _choose_nodes(chosen: _ChosenDocuments, request: FigureRequest, usual: int) -> list[Node]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from topiary.app.views.run_facts import RunFacts, name_model, name_state
+from topiary.app.names import name_model, name_state
+from topiary.app.views.run_facts import RunFacts
 from topiary.app.views.text import LONGEST_TITLE, escape, shorten
 
 _ICON_PATHS = {

@@ -7,6 +7,7 @@ from topiary.app.analysis.hierarchy import BACKGROUND, INCOHERENT, LIGHT, Hierar
 from topiary.app.analysis.notes import Note, list_remarks, list_tags
 from topiary.app.analysis.passages import TopicPassage
 from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_found
 from topiary.app.views.markup import mark_places
 from topiary.app.views.notes import sign_note
@@ -112,7 +113,7 @@ def _draw_overview(contents: ReportContents, layers: Sequence[int]) -> str:
     largest = max(hierarchy.share(node) for node in told)
     rows = "".join(_draw_overview_row(hierarchy, node, largest) for node in told)
     apart = len(nodes) - len(told)
-    note = f"<p class='rp-note'>{_count(apart, 'background topic')} follow below.</p>" if apart else ""
+    note = f"<p class='rp-note'>{plural(apart, 'background topic')} follow below.</p>" if apart else ""
     return f'<section id="overview"><h2>What it is about</h2><ol class="rp-bars">{rows}</ol>{note}</section>'
 
 
@@ -165,7 +166,7 @@ def _draw_refinement(refinement: ReportRefinement) -> str:
         for node in list_top_topics(hierarchy)[:_FINER_TOPICS]
     )
     name = f", “{refinement.name}”," if refinement.name else ""
-    said = f"Refined in run {hierarchy.run}{name} on {_count(refinement.documents, 'document')} with {refinement.where}"
+    said = f"Refined in run {hierarchy.run}{name} on {plural(refinement.documents, 'document')} with {refinement.where}"
     return f'<div class="rp-finer"><p>{escape(said)}</p><ol>{rows}</ol></div>'
 
 
@@ -245,10 +246,6 @@ def _draw_method(facts: Mapping[str, str]) -> str:
 
 def _make_anchor(node: Node) -> str:
     return f"topic-{node.layer}-{node.column + 1}"
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 _EXPLANATION = (

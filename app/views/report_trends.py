@@ -8,6 +8,7 @@ import numpy as np
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicSeries, describe_bands
+from topiary.app.names import UNDATED, plural
 from topiary.app.views.palette import LIGHT
 from topiary.app.views.text import escape, format_percent, shorten
 from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
@@ -89,8 +90,7 @@ def _draw_largest(hierarchy: Hierarchy, figure: TimeFigure, nodes: Sequence[Node
     picture = draw_lines(
         TimeAxis(unit, figure.periods.starts, figure.documents), lines, f"Shares of {len(lines)} topics by {unit}"
     )
-    are = "document has no date and is" if figure.missing == 1 else "documents have no date and are"
-    missing = f" {figure.missing:,} {are} left out." if figure.missing else ""
+    missing = f" {plural(figure.missing, *UNDATED)} left out." if figure.missing else ""
     note = f"Shares of all words by {unit}, with {describe_bands(figure.samples)}. Grey bars: documents.{missing}"
     return f'<div class="rp-wide">{picture}</div><p class="rp-note">{note}</p>'
 

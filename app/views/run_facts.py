@@ -79,38 +79,6 @@ def name_estimate(estimate: Estimate | None) -> str:
     return "" if estimate is None else estimate.name
 
 
-STATES = {
-    "queued": "waiting",
-    "running": "training",
-    "paused": "paused",
-    "stopped": "stopped",
-    "finished": "finished",
-    "failed": "failed",
-    "silent": "silent",
-}
-
-
-MODELS = {
-    "sdatm": "sDATM",
-    "lda-gibbs": "LDA (Gibbs)",
-    "lda-cavi": "LDA (coordinate ascent)",
-    "lda-svi": "LDA (stochastic variational)",
-    "deep-exp-family": "Deep exponential family",
-    "double-def": "Double DEF",
-}
-INFERENCES = {"tlasgr": "TLASGR-MCMC", "sgrld": "SGRLD", "sgnht": "SGNHT", "gibbs": "Gibbs"}
-
-
-def name_model(name: str) -> str:
-    """Return the name of a model as its paper writes it: ``DLDA``, ``sDATM``."""
-    return MODELS.get(name, name.upper())
-
-
-def name_inference(model: str, name: str) -> str:
-    """Return the name of an inference method as papers write it; empty if the model has only one or chooses it."""
-    return "" if name in ("", "auto", model) else INFERENCES.get(name, name.upper())
-
-
 def format_number(value: float | None, digits: int = 0) -> str:
     """Return ``1,234`` or ``912.4``; a dash if there is no number."""
     if value is None or not math.isfinite(value):
@@ -162,11 +130,6 @@ def format_age(seconds: float | None) -> str:
     if seconds is None or not math.isfinite(seconds):
         return "never"
     return "just now" if seconds < 2 else f"{format_span(seconds)} ago"
-
-
-def name_state(name: str) -> str:
-    """Return the word for the state of a run."""
-    return STATES.get(name, name)
 
 
 def estimate_seconds_left(minibatch: int, planned: int, seconds: float) -> float | None:

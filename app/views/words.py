@@ -8,6 +8,7 @@ import numpy as np
 from topiary.app.analysis.concordance import WordContextLine
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.word_trends import WordGroups, WordPeriods
+from topiary.app.names import UNDATED, plural
 from topiary.app.views.explore.word_card import draw_word_topics
 from topiary.app.views.filters import draw_conditions, draw_filter_form
 from topiary.app.views.markup import draw_title, mark_places, write_attributes, write_element
@@ -185,8 +186,7 @@ def _draw_over_time(page: WordPageContents) -> str:
 
 
 def _tell_missing(figure: WordPeriods) -> str:
-    are = "document has no date and is" if figure.missing == 1 else "documents have no date and are"
-    missing = f" {figure.missing:,} {are} left out." if figure.missing else ""
+    missing = f" {plural(figure.missing, *UNDATED)} left out." if figure.missing else ""
     return f"Band: 90 % interval. Grey bars: documents of every {figure.periods.unit}.{missing}"
 
 

@@ -15,9 +15,8 @@ from topiary.engine.autoencoder.encoder import POSTERIORS, Dropout, Heads, Table
 from topiary.engine.autoencoder.hybrid import Clock, Hybrid, State
 from topiary.engine.contract import Batch, FloatArray, Local, Rates, Sweeps
 from topiary.engine.gibbs.collapsed import SweepPlan
-from topiary.engine.gibbs.local import Locals, plan_inference
-from topiary.engine.gibbs.tokens import Globals
-from topiary.engine.gpu.encoded import EncodedDocuments
+from topiary.engine.gibbs.local import plan_inference
+from topiary.engine.gibbs.sweeper import EncodedDocuments
 from topiary.engine.streams import Address
 from topiary.engine.topic_moves import diffusion
 
@@ -97,10 +96,7 @@ def sweep_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps
     """Return posterior means of theta by Gibbs sweeps under the topics, as in DLDA, without the encoder."""
     n_layers = len(state.phi)
     plan = plan_inference(n_layers, sweeps, hybrid.choose_first_rates(at, n_layers))
-    if at.sweeper is not None:
-        return at.sweeper.place_documents(state.phi, state.r, docs, Address(seed, streams.INFER, 0), plan)
-    glob = at.sampler.pack_globals(state.phi, state.r, np.unique(docs.words))
-    return at.sampler.place_documents(glob, Address(seed, streams.INFER, 0), docs, plan)
+    return at.sweeper.place_documents(state.phi, state.r, docs, Address(seed, streams.INFER, 0), plan)
 
 
 def _share_from_above(at: Hybrid, tape: Tape, layer: int) -> FloatArray:
@@ -143,7 +139,7 @@ def _draw_table(
 
 
 def advance_chain(
-    at: Hybrid, glob: Globals, seed: int, state: State, chain: Clock, observed: Batch, scored: Batch, sweeps: Sweeps
+    at: Hybrid, seed: int, state: State, chain: Clock, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[Clock, Rates]:
     """Sum the rates of scored cells over samples; a sample takes ``refine`` sweeps per layer, if any.
 
@@ -157,7 +153,7 @@ def advance_chain(
         address = Address(seed, streams.CHAIN, (clock << _SAMPLE_BITS) + sample)
         theta = sample_theta(at, state, address, observed, smooth=not at.config.refine)
         if at.config.refine:
-            sample_rates = _rate_sample(at, glob, state, address, observed, scored, theta, sample_sweeps)
+            sample_rates = _rate_sample(at, state, address, observed, scored, theta, sample_sweeps)
             rates = Rates(rates.cells + sample_rates.cells, rates.totals + sample_rates.totals)
             continue
         encoder.add_rates(state.phi[0], theta[0], scored.words, scored.starts, rates.cells)
@@ -167,7 +163,6 @@ def advance_chain(
 
 def _rate_sample(
     at: Hybrid,
-    glob: Globals,
     state: State,
     address: Address,
     observed: Batch,
@@ -177,22 +172,13 @@ def _rate_sample(
 ) -> Rates:
     """Return the rates of scored cells after Gibbs sweeps that continue from the encoder's draw ``theta``."""
     sweep_address = address._replace(purpose=streams.INFER)  # separate random numbers, as for the draw of topics
-    first_rates = hybrid.choose_first_rates(at, 1)
-    if at.sweeper is not None:
-        plan = SweepPlan(fresh=False, **sweeps._asdict(), first_rates=first_rates)
-        encoded = EncodedDocuments(theta, make_prior(at, state, observed).c)
-        return at.sweeper.rate_encoded(state.phi, state.r, observed, scored, encoded, sweep_address, plan)
-    local = make_locals(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
-    return at.sampler.rate_cells(glob, sweep_address, observed, scored, local, sweeps, first_rates)
+    plan = SweepPlan(fresh=False, **sweeps._asdict(), first_rates=hybrid.choose_first_rates(at, 1))
+    start = encode_start(at, state, address._replace(purpose=streams.REDRAW), observed, theta)
+    return at.sweeper.rate_cells(state.phi, state.r, observed, scored, start, sweep_address, plan)[1]
 
 
-def make_locals(
-    at: Hybrid, glob: Globals, state: State, address: Address, docs: Batch, theta: Sequence[FloatArray]
-) -> Locals:
-    """Return the local variables for Gibbs sweeps that continue from the encoder's draw ``theta``."""
-    local = at.sampler.allocate_locals(glob, docs)
-    if len(theta) > 1:
-        local.theta[:] = np.concatenate(theta[1:], axis=1)
-    local.c[:] = make_prior(at, state, docs).c
-    at.sampler.assign_tokens(glob, address, docs, local, theta[0])
-    return local
+def encode_start(
+    at: Hybrid, state: State, address: Address, docs: Batch, theta: Sequence[FloatArray]
+) -> EncodedDocuments:
+    """Return the start of Gibbs sweeps that continue from the encoder's draw ``theta``."""
+    return EncodedDocuments(theta, make_prior(at, state, docs).c, address)

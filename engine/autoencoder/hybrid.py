@@ -21,12 +21,12 @@ from topiary.engine import streams, widths
 from topiary.engine.autoencoder import adam, encoder
 from topiary.engine.contract import Array, Batch, Event, Facts, FloatArray
 from topiary.engine.gibbs.local import LINKS, Sampler
+from topiary.engine.gibbs.sweeper import DocumentSweeper
 from topiary.engine.gibbs.upper import Hyper
 from topiary.engine.gpu.devices import Device
-from topiary.engine.gpu.encoded import EncodedSweeper
+from topiary.engine.gpu.sweeps import choose_sweeper
 from topiary.engine.hierarchy import topics
 from topiary.engine.pool import Pool
-from topiary.engine.settings import SettingError
 from topiary.engine.topic_moves import steps
 from topiary.engine.topic_moves.steps import Variables
 from topiary.engine.widths import GrowthRule
@@ -80,12 +80,12 @@ class Clock(NamedTuple):
 
 
 class Hybrid(NamedTuple):
-    """The settings, facts and sampler that the functions below share; with a ``sweeper``, a device sweeps documents."""
+    """The settings, facts, sampler and sweeper of documents that the functions below share."""
 
     config: Any
     facts: Facts
     sampler: Sampler
-    sweeper: EncodedSweeper | None = None
+    sweeper: DocumentSweeper
 
 
 def make_setup(config: Any, facts: Facts, n_threads: int, device: Device | None = None) -> Hybrid:
@@ -96,11 +96,9 @@ def make_setup(config: Any, facts: Facts, n_threads: int, device: Device | None 
     SettingError
         When the device cannot do this work.
     """
-    if device is not None and (refusal := config.explain_device_refusal()):
-        raise SettingError(refusal)
     hyper = Hyper(0.01, 0.01, 1.0, 1.0)
     sampler = Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
-    return Hybrid(config, facts, sampler, None if device is None else EncodedSweeper(device, hyper))
+    return Hybrid(config, facts, sampler, choose_sweeper(sampler, device, config.explain_device_refusal)[0])
 
 
 def estimate_work(layers: tuple[int, ...]) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -13,12 +13,10 @@ from topiary.engine.autoencoder.adam import Moments, RowGradient
 from topiary.engine.autoencoder.classifier import Classifier, Lesson
 from topiary.engine.autoencoder.encoder import PER_LAYER, TablePrior, Tape
 from topiary.engine.autoencoder.hybrid import Clock, Hybrid, State
-from topiary.engine.contract import Array, Batch, FloatArray, Info, Kernel, Rates, Sweeps, Topics
+from topiary.engine.contract import Array, Batch, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from topiary.engine.gibbs.collapsed import SweepPlan
 from topiary.engine.gibbs.local import LayerCounts, SweepSums
-from topiary.engine.gibbs.tokens import Globals
 from topiary.engine.gpu.devices import read_arrays
-from topiary.engine.gpu.encoded import EncodedDocuments, EncodedSweeper
 from topiary.engine.streams import Address
 from topiary.engine.topic_moves import steps
 
@@ -70,18 +68,53 @@ class HybridStatistics(NamedTuple):
     draws: int
 
 
-def build_kernel(at: Hybrid, **own: Any) -> Kernel:
-    """Return the kernel of a model with an encoder; ``own`` are the functions that the model defines itself."""
-    return Kernel(
-        batch_size=at.config.batch_size,
-        real=True,
-        measure="perplexity",
-        prepare=lambda _seed, state, _docs: state,
-        topics=lambda state: Topics(state.phi, state.r),
-        start_chain=lambda _seed, _state, _docs: Clock(np.array(0)),
-        advance_chain=lambda *arguments: advance_chain(at, *arguments),
-        **own,
-    )
+class HybridKernel(Kernel):
+    """The kernel of a model with an encoder."""
+
+    real = True
+
+    def __init__(self, at: Hybrid) -> None:
+        self.at, self.config = at, at.config
+        self.batch_size = at.config.batch_size
+        self.work = hybrid.estimate_work(at.config.layers)
+
+    def init(self, seed: int) -> State:
+        """Return the first state."""
+        return hybrid.init_state(self.at, seed)
+
+    def gather(self, seed: int, state: State, docs: Batch, local: None) -> tuple[HybridStatistics, None]:
+        """Return the statistics of a mini-batch; nothing is kept of its documents."""
+        return gather_statistics(self.at, seed, state, docs), None
+
+    def move(self, seed: int, state: State, statistics: HybridStatistics) -> tuple[State, Info]:
+        """Move the encoder up its gradient, then Phi and r by the counts."""
+        return move_state(self.at, seed, state, statistics)
+
+    def topics(self, state: State) -> Topics:
+        """Return the topics."""
+        return Topics(state.phi, state.r)
+
+    def infer(self, seed: int, state: State, docs: Batch, sweeps: Sweeps | None = None) -> Local:
+        """Return posterior means of theta of every layer, by the encoder."""
+        return amortised.infer_theta(self.at, state, docs)
+
+    def start_chain(self, seed: int, state: State, docs: Batch) -> Clock:
+        """Return the chain of documents under evaluation, which is a clock."""
+        return Clock(np.array(0))
+
+    def advance_chain(
+        self, seed: int, state: State, chain: Clock, observed: Batch, scored: Batch, sweeps: Sweeps
+    ) -> tuple[Clock, Rates]:
+        """Sum the rates of scored cells over samples of the encoder."""
+        return amortised.advance_chain(self.at, seed, state, chain, observed, scored, sweeps)
+
+    def keep(self, state: State) -> dict[str, Array]:
+        """Return the arrays of a snapshot other than topics."""
+        return hybrid.keep_state(state)
+
+    def restore(self, seed: int, arrays: dict[str, Array]) -> State:
+        """Return the state that continues a snapshot."""
+        return hybrid.restore_state(self.at, seed, arrays)
 
 
 def gather_statistics(
@@ -372,22 +405,6 @@ def _softmax(logs: FloatArray) -> FloatArray:
     return np.asarray(raw / raw.sum(axis=0))
 
 
-def pack_globals(at: Hybrid, state: State, *batches: Batch) -> Globals:
-    """Return the topics packed for the kernels, for Gibbs sweeps with the prior mass of the words that occur."""
-    is_swept_here = at.sweeper is None and (at.config.refine or at.config.counts != "encoder")
-    swept = batches if is_swept_here else ()
-    words = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *(docs.words for docs in swept)]))
-    return at.sampler.pack_globals(state.phi, state.r, words)
-
-
-def advance_chain(
-    at: Hybrid, seed: int, state: State, chain: Clock, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Clock, Rates]:
-    """Continue documents under evaluation by :func:`engine.autoencoder.amortised.advance_chain`."""
-    glob = pack_globals(at, state, observed, scored)
-    return amortised.advance_chain(at, glob, seed, state, chain, observed, scored, sweeps)
-
-
 def _count_tokens(
     at: Hybrid, seed: int, state: State, docs: Batch, theta: Sequence[FloatArray], t: int
 ) -> tuple[tuple[SweepSums, ...], int]:
@@ -396,43 +413,17 @@ def _count_tokens(
     All words count, even if the encoder drew ``theta`` from a part of them: only proportions of theta matter for the
     topic of a word, and the tables of half a document are not half of its tables.
     """
-    if at.sweeper is not None:
-        return _count_on_device(at, at.sweeper, seed, state, docs, theta, t)
-    glob = pack_globals(at, state, docs)
-    parts, draws, n_tokens = [], 0, at.facts.n_tokens
-    if at.config.counts != "encoder":
-        plan = _plan_sweeps(at, len(state.phi))
-        local = at.sampler.allocate_locals(glob, docs)
-        if at.config.counts == "refined":
-            plan = plan._replace(fresh=False)
-            local = amortised.make_locals(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
-        parts.append(at.sampler.gather(glob, Address(seed, streams.LOCAL, t), docs, local, plan, n_tokens)[0])
-        draws += plan.burn_in + plan.collect
-    if at.config.counts in ("encoder", "mixed"):
-        local = amortised.make_locals(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
-        parts.append(at.sampler.carry_counts(glob, Address(seed, streams.REDRAW, t), docs, local, n_tokens))
-        draws += 1
-    return tuple(parts), draws
-
-
-def _count_on_device(
-    at: Hybrid, sweeper: EncodedSweeper, seed: int, state: State, docs: Batch, theta: Sequence[FloatArray], t: int
-) -> tuple[tuple[SweepSums, ...], int]:
-    """Return the counts that a device draws, as `_count_tokens` does on the CPU."""
-    phi, r, kind = state.phi, state.r, at.config.counts
-    encoded = EncodedDocuments(theta, amortised.make_prior(at, state, docs).c)
-    plan, address = _plan_sweeps(at, len(phi)), Address(seed, streams.LOCAL, t)
+    phi, r, kind, n_tokens = state.phi, state.r, at.config.counts, at.facts.n_tokens
+    encoded = amortised.encode_start(at, state, Address(seed, streams.INFER, t), docs, theta)
     parts, draws = [], 0
     if kind != "encoder":
+        plan, start = _plan_sweeps(at, len(phi)), encoded if kind == "refined" else None
+        parts.append(at.sweeper.gather(phi, r, docs, start, Address(seed, streams.LOCAL, t), plan, most=n_tokens)[0])
         draws += plan.burn_in + plan.collect
-    if kind == "refined":
-        parts.append(sweeper.gather_encoded(phi, r, docs, encoded, address, plan))
-    elif kind != "encoder":
-        parts.append(read_arrays(sweeper.gather_batch(phi, r, docs, address, plan)))
     if kind in ("encoder", "mixed"):
-        parts.append(sweeper.carry_encoded(phi, r, docs, encoded, address._replace(purpose=streams.REDRAW)))
+        parts.append(at.sweeper.carry(phi, r, docs, encoded, Address(seed, streams.REDRAW, t), n_tokens))
         draws += 1
-    return tuple(parts), draws
+    return read_arrays(tuple(parts)), draws
 
 
 def _scale_counts(at: Hybrid, seed: int, state: State, statistics: HybridStatistics) -> LayerCounts:

@@ -1,6 +1,6 @@
 """The kernel that all deep exponential families share: initial weights, documents, and the topics as users see them."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -109,36 +109,73 @@ class UnitChain(NamedTuple):
     root2: Array
 
 
-def build_kernel(plan: InferencePlan, **own: Any) -> Kernel:
-    """Return the kernel of a model; results do not depend on the number of threads.
+class UnitKernel(Kernel):
+    """The kernel of a deep exponential family; results do not depend on the number of threads.
 
     Parameters
     ----------
     plan : InferencePlan
-    own
-        The functions that a model defines itself: ``init``, ``init_from_documents``, ``move``, ``topics``, ``keep`` and
-        ``restore``.
+    facts : Facts
     """
 
-    def fix_weights(state: Any) -> Loadings:
-        return inference.fix_means(plan, get_weights(state))
+    sweeps_after = 0
+    real = True
 
-    return Kernel(
-        batch_size=plan.batch,
-        sweeps_after=0,
-        real=True,
-        measure="perplexity",
-        prepare=lambda _seed, state, docs: put_units(state, inference.init_units(plan, fix_weights(state), docs)),
-        gather=lambda seed, state, docs, local: inference.gather_statistics(
-            plan, seed, int(state.t) + 1, get_weights(state), docs, local
-        ),
-        local=get_units,
-        with_local=put_units,
-        infer=lambda seed, state, docs, sweeps=None: place_documents(plan, seed, fix_weights(state), docs, sweeps),
-        start_chain=lambda _seed, state, docs: start_chain(plan, fix_weights(state), docs),
-        advance_chain=lambda seed, state, *rest: advance_chain(plan, seed, fix_weights(state), *rest),
-        **own,
-    )
+    def __init__(self, plan: InferencePlan, facts: Facts) -> None:
+        self.plan, self.facts, self.batch_size = plan, facts, plan.batch
+
+    def _fix_weights(self, state: Any) -> Loadings:
+        """Return the mean weights, under which documents are placed."""
+        return inference.fix_means(self.plan, get_weights(state))
+
+    def prepare(self, seed: int, state: Any, docs: Batch) -> Any:
+        """Return the state with the units of all training documents."""
+        return put_units(state, inference.init_units(self.plan, self._fix_weights(state), docs))
+
+    def gather(self, seed: int, state: Any, docs: Batch, local: Params) -> tuple[Evidence, Params]:
+        """Move the units of documents; return the evidence for the weights, and the units."""
+        return inference.gather_statistics(self.plan, seed, int(state.t) + 1, get_weights(state), docs, local)
+
+    def move(self, seed: int, state: Any, statistics: Evidence) -> tuple[Any, Info]:
+        """Move the weights."""
+        return move_state(self.plan, seed, state, statistics)
+
+    def local(self, state: Any) -> Params:
+        """Return the units of every training document."""
+        return get_units(state)
+
+    def with_local(self, state: Any, local: Params) -> Any:
+        """Return the state with these units."""
+        return put_units(state, local)
+
+    def topics(self, state: Any) -> Topics:
+        """Return the hierarchy of the mean weights."""
+        return present_model(self.plan.model, compute_mean_weights(self.plan, state), state.activity)
+
+    def infer(self, seed: int, state: Any, docs: Batch, sweeps: Sweeps | None = None) -> contract.Local:
+        """Fit documents with fixed weights; return their units, averaged over the last steps, layer 1 in tokens."""
+        plan, loadings = self.plan, self._fix_weights(state)
+        local = inference.init_units(plan, loadings, docs)
+        _, units, _ = inference.sweep_documents(
+            plan, seed, streams.INFER, 0, loadings, docs, local, sweeps or _PLACING, scored=None
+        )
+        return contract.Local(count_tokens(plan.model, loadings.sums, units))
+
+    def start_chain(self, seed: int, state: Any, docs: Batch) -> UnitChain:
+        """Return the first units of documents under evaluation."""
+        units = inference.init_units(self.plan, self._fix_weights(state), docs)
+        return UnitChain(np.array(0, dtype=np.int64), *units)
+
+    def advance_chain(
+        self, seed: int, state: Any, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
+    ) -> tuple[UnitChain, Rates]:
+        """Fit the units further to the observed tokens, and sum the rates of the scored cells."""
+        clock, local = int(chain.clock), Params(*chain[1:])
+        local, _, rates = inference.sweep_documents(
+            self.plan, seed, streams.CHAIN, clock, self._fix_weights(state), observed, local, sweeps, scored.cells
+        )
+        clock += sweeps.burn_in + sweeps.collect
+        return UnitChain(np.array(clock, dtype=np.int64), *local), cast(Rates, rates)
 
 
 def name_weights(matrices: tuple[Weights, ...], prefix: str = "") -> dict[str, Any]:
@@ -303,34 +340,6 @@ def _make_link_weights(plan: InferencePlan, prior: Prior, level: FloatArray, bia
     if plan.model.bias:
         level = np.hstack([level, np.full((len(level), 1), bias)])
     return weights.init_weights(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
-
-
-def place_documents(
-    plan: InferencePlan, seed: int, loadings: Loadings, docs: Batch, sweeps: Sweeps | None
-) -> contract.Local:
-    """Fit new documents with fixed weights; return their units, averaged over the last steps, layer 1 in tokens."""
-    local = inference.init_units(plan, loadings, docs)
-    _, units, _ = inference.sweep_documents(
-        plan, seed, streams.INFER, 0, loadings, docs, local, sweeps or _PLACING, scored=None
-    )
-    return contract.Local(count_tokens(plan.model, loadings.sums, units))
-
-
-def start_chain(plan: InferencePlan, loadings: Loadings, docs: Batch) -> UnitChain:
-    """Return the initial units of documents under evaluation."""
-    return UnitChain(np.array(0, dtype=np.int64), *inference.init_units(plan, loadings, docs))
-
-
-def advance_chain(
-    plan: InferencePlan, seed: int, loadings: Loadings, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[UnitChain, Rates | None]:
-    """Step documents on their observed cells; return their units and the summed rates of the scored cells."""
-    clock, local = int(chain.clock), Params(*chain[1:])
-    local, _, rates = inference.sweep_documents(
-        plan, seed, streams.CHAIN, clock, loadings, observed, local, sweeps, scored.cells
-    )
-    clock += sweeps.burn_in + sweeps.collect
-    return UnitChain(np.array(clock, dtype=np.int64), *local), rates
 
 
 def keep_fields(state: Any, names: tuple[str, ...]) -> dict[str, Array]:

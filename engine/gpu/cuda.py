@@ -35,19 +35,11 @@ def make_lanes(n_lanes: int) -> ModuleType:
 
 
 class CudaDevice:
-    """The current graphics processor, with groups of ``lanes`` lanes for each document.
+    """The current graphics processor, with groups of ``lanes`` lanes for each document."""
 
-    Each buffer of ``block`` bytes has a stream, so that copies of one overlap with kernels of the other.
-    """
-
-    def __init__(self, n_lanes: int, block: int | None = None) -> None:
+    def __init__(self, n_lanes: int) -> None:
         self.lanes = n_lanes
-        self.block = block
-        self._buffers = devices.Buffers(lambda size: cuda.device_array((size,), np.uint8))
-        self._held = devices.HostMemory(lambda size: cuda.pinned_array((size,), np.uint8))
         self._memory = devices.SpareMemory(self._reserve_bytes)
-        self._streams = () if block is None else (cuda.stream(), cuda.stream())
-        self._stream: Any = 0  # the default one
         self._none: Any = None
         self._bodies = KernelBodies(n_lanes)
         self._kernels: dict[tuple[Any, ...], Any] = {}
@@ -56,7 +48,7 @@ class CudaDevice:
         """Return a copy of an array in the memory of the device."""
         with explain_errors():
             new = self.reserve(array.shape, array.dtype)
-            new.copy_to_device(np.ascontiguousarray(array), stream=self._stream)
+            new.copy_to_device(np.ascontiguousarray(array))
         return new
 
     def make(self, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -64,7 +56,7 @@ class CudaDevice:
         with explain_errors():
             new = self.reserve(shape, dtype)
             if new.size:
-                device_memset(new, 0, new.nbytes, stream=self._stream)
+                device_memset(new, 0, new.nbytes)
         return new
 
     def reserve(self, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -72,36 +64,7 @@ class CudaDevice:
         with explain_errors():
             if 0 in shape:
                 return cuda.device_array(shape, dtype)
-            part = self._buffers.take(shape, dtype)
-            return self._memory.take(shape, dtype) if part is None else part
-
-    def use_buffer(self, number: int, size: int) -> None:
-        """Wait for the work of a buffer, and use it and its stream."""
-        with explain_errors():
-            if self._stream == 0:
-                cuda.synchronize()  # what is on the device for all blocks is there before they begin
-            self._stream = self._streams[number]
-            self._stream.synchronize()
-            self._buffers.use(number, size)
-
-    def hold(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Return an array of the host in memory that is pinned, so that copies need not wait."""
-        with explain_errors():
-            return np.empty(shape, dtype) if 0 in shape else self._held.take(shape, dtype)
-
-    def store(self, array: Any, out: Array) -> None:
-        """Start to copy an array of the device to one of the host."""
-        with explain_errors():
-            if out.size:
-                array.copy_to_host(out, stream=self._stream)
-
-    def finish(self) -> None:
-        """Wait for both streams, and use neither from now on."""
-        with explain_errors():
-            for stream in self._streams:
-                stream.synchronize()
-        self._stream = 0
-        self._buffers.leave()
+            return self._memory.take(shape, dtype)
 
     def copy(self, array: Any) -> Any:
         """Return a copy of an array of the device."""
@@ -123,7 +86,7 @@ class CudaDevice:
             return
         with explain_errors():
             if kernel in devices.SINGLE:
-                self._find_kernel((kernel,))[-(-n // 128), 128, self._stream](*arguments)
+                self._find_kernel((kernel,))[-(-n // 128), 128](*arguments)
             else:
                 self._launch_groups(kernel, n, *arguments)
 
@@ -151,7 +114,7 @@ class CudaDevice:
         if self._none is None:
             self._none = cuda.device_array((0, 1), np.uint64)
         viewed = view_pairs(kernel, compiled.py_func, arguments, self._none)
-        compiled[-(-n // groups), threads, self._stream, memory * groups](*viewed)
+        compiled[-(-n // groups), threads, 0, memory * groups](*viewed)  # 0: the default stream
 
     def _find_kernel(self, key: tuple[Any, ...]) -> Any:
         """Return a compiled kernel for rows of these lengths."""

@@ -133,9 +133,6 @@ class StepLaunches:
     at : Address
     swept : DeviceSwept, optional
         A sweep that the step continues; without one, counts begin at 0.
-    shared : StepCounts, optional
-        The counts to which the sweeps add; then the documents are a block, and topics of tokens before a sweep give
-        their memory to those of the next one.
     """
 
     def __init__(
@@ -146,13 +143,10 @@ class StepLaunches:
         docs: DeviceDocuments,
         at: Address,
         swept: DeviceSwept | None = None,
-        shared: StepCounts | None = None,
     ) -> None:
         self.device, self.hyper = device, hyper
         self.topics, self.docs, self.at = topics, docs, at
         self.counts_top = True
-        self._reuses = shared is not None
-        self._spare: Any = None
         widths, make = topics.widths, self.device.make
         self.none = make((0, pad_width(self.device, 1)), np.float32)
         self.no_counts = make((0, 1), np.int32)
@@ -164,7 +158,7 @@ class StepLaunches:
             self.counts = tuple(reserve((n, width), np.int32) for width in widths[1:])
             self.scales = reserve((n, len(widths)), np.float32)
             self.sums = reserve((n, max(1, len(widths) - 1)), np.float32)
-            self.shared = shared or make_counts(self.device, topics)
+            self.shared = make_counts(self.device, topics)
 
     def start_locals(self) -> DeviceLocals:
         """Return the start of a chain: theta = 1/K, rates of 1, topics in proportion to phi_vk."""
@@ -237,14 +231,12 @@ class StepLaunches:
     def _draw_topics(self, before: Any, columns: Any, theta: Any, r: Any, *, sweep: int, keep: bool) -> Any:
         """Return new topics of all tokens; ``r`` are the shapes of layer 1 if there is nothing above."""
         topics, docs = self.topics, self.docs
-        new = self.device.reserve((docs.n_tokens,), np.uint16) if self._spare is None else self._spare
+        new = self.device.reserve((docs.n_tokens,), np.uint16)
         sizes = pad_width(self.device, topics.widths[0]), theta.shape[1]
         self._launch(
             "tokens", sizes, 0, sweep, docs.starts, docs.words, before, new, topics.phi, columns, theta, r, keep,
             self.shared.words,
         )  # fmt: skip
-        if self._reuses and before.shape[0]:
-            self._spare = before
         return new
 
     def _fill_rows(self, n: int, size: int, value: float, width: int) -> Any:

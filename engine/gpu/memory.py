@@ -1,15 +1,11 @@
 """Lanes and memory of a graphics processor, and its failures in words; nothing here loads a compiler."""
 
-from itertools import pairwise
-
 import numpy as np
 
 NAME = "gpu"  # the place of a run whose documents are swept by a graphics processor
 FEW = 20_000  # documents, below which all lanes of a warp work on each, as there are too few to fill the device
 NARROW = 128  # topics of the widest layer, up to which 8 lanes work on a document
 MOST_LANES = 32  # of a document: a warp
-ALIGNED = 256  # bytes; arrays in a buffer begin at multiples of it
-LEAST_BLOCK = 1 << 26  # bytes of the smallest buffer that is worth its copies
 USABLE = 0.9  # share of the memory of a device; the rest is for its driver and programs
 GO_ON = "resume the run when nothing else uses it, or on the processor by topiary resume RUN --on here"
 GONE = ("NO_DEVICE", "DEVICE_UNAVAILABLE", "ECC_UNCORRECTABLE", "NOT_INITIALIZED", "DEINITIALIZED", "SYSTEM_NOT_READY")
@@ -35,21 +31,9 @@ def count_bytes(widths: tuple[int, ...], n_words: int, n_documents: int, n_token
     return n_tokens * token + n_documents * document + n_words * word
 
 
-def choose_block(widths: tuple[int, ...], n_words: int, n_documents: int, n_tokens: int, memory: int) -> int | None:
-    """Return the bytes of each of the two buffers through which documents stream; None if all fit in ``memory``.
-
-    Raises
-    ------
-    DeviceError
-        When the topics leave no room for buffers.
-    """
-    if count_bytes(widths, n_words, n_documents, n_tokens) <= USABLE * memory:
-        return None
-    upper = sum(64 * (below + 2 * MOST_LANES) * (above + 2 * MOST_LANES) for below, above in pairwise(widths))
-    block = int(USABLE * memory - count_bytes(widths, n_words, 0, 0) - upper) // 2
-    if block < LEAST_BLOCK:
-        raise DeviceError("the topics and two blocks of documents do not fit")
-    return block
+def fits(widths: tuple[int, ...], n_words: int, n_documents: int, n_tokens: int, memory: int) -> bool:
+    """Return whether the sweeps of a corpus fit in the ``memory`` of a device, with room for its driver."""
+    return count_bytes(widths, n_words, n_documents, n_tokens) <= USABLE * memory
 
 
 def explain_failure(text: str) -> str:

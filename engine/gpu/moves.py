@@ -6,11 +6,12 @@ import numpy as np
 
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.gibbs import augment
-from topiary.engine.gibbs.local import FINEST, LayerCounts, SweepSums
+from topiary.engine.gibbs.local import FINEST, LayerCounts, Sampler, SweepSums
 from topiary.engine.gpu import topics
 from topiary.engine.gpu.devices import Device, DeviceArray
 from topiary.engine.gpu.launches import pad_width
 from topiary.engine.pool import Pool
+from topiary.engine.streams import Address
 from topiary.engine.topic_moves import diffusion, dirichlet
 from topiary.engine.topic_moves.averages import TopicMean
 from topiary.engine.topic_moves.rows import LayerAddress
@@ -53,7 +54,9 @@ class DeviceMoves(TopicMoves):
         super().__init__(pool)
         self.device = device
 
-    def scale_counts(self, sums: SweepSums, factor: float) -> LayerCounts:
+    def scale_counts(
+        self, sampler: Sampler, phi: tuple[Array, ...], r: FloatArray, at: Address, sums: SweepSums, factor: float
+    ) -> LayerCounts:
         """Return counts of sweeps that are on the device as tables of every layer, times a factor."""
         words, upper = cast(DeviceArray, sums.words), cast(DeviceArray, sums.upper)
         tables: list[Any] = [self.make_table(part, factor) for part in (*words.parts, *upper.parts)]

@@ -175,26 +175,29 @@ class Pace(NamedTuple):
     kappa: float = 0.0
 
 
-class _Setup(NamedTuple):
-    """What all functions of the kernel need: settings, pace, facts about the corpus, threads and the prior."""
+class VariationalKernel(Kernel):
+    """The kernel of LDA at this pace; results do not depend on ``n_threads``."""
 
-    config: LdaSettings
-    pace: Pace
-    facts: Facts
-    pool: Pool
-    beta: FloatArray
+    real = True
+    work = 10.0
 
-    def compute_step_size(self, t: int) -> float:
+    def __init__(self, config: LdaSettings, pace: Pace, facts: Facts, n_threads: int) -> None:
+        self.config, self.pace, self.facts, self.pool = config, pace, facts, Pool(n_threads)
+        self.beta = config.expand_beta(facts.n_words)
+        self.batch_size = pace.batch_size or facts.n_documents
+        self.sweeps_after = None if pace.batch_size else 0
+
+    def _compute_step_size(self, t: int) -> float:
         """Return rho of step t = 1, 2, ..."""
         return float((t + self.pace.tau) ** -self.pace.kappa)
 
-    def init_gamma(self, state: State, docs: Batch) -> FloatArray:
-        return documents.init_gamma(docs, self.config.expand_alpha(state.lam.shape[1]))
-
-    def compute_table(self, state: State, docs: Batch) -> FloatArray:
+    def _compute_table(self, state: State, docs: Batch) -> FloatArray:
         return compute_table(state.lam, state.totals, docs.words, self.pool)
 
-    def make_state(self, t: int, lam: FloatArray) -> State:
+    def _init_gamma(self, state: State, docs: Batch) -> FloatArray:
+        return documents.init_gamma(docs, self.config.expand_alpha(state.lam.shape[1]))
+
+    def _make_state(self, t: int, lam: FloatArray) -> State:
         """Return the state with this lambda at step ``t``, before any bound is known."""
         lam, totals = blend_lambda(lam, lam, self.beta, 0.0, 1.0, self.pool)
         divergence = compute_divergence(lam, totals, self.beta, self.pool)
@@ -202,151 +205,127 @@ class _Setup(NamedTuple):
         unknown_bounds = np.array(np.inf), np.array(np.nan)
         return State(np.array(t, dtype=np.int64), lam, totals, np.array(divergence), *unknown_bounds, no_gamma)
 
+    def init(self, seed: int) -> State:
+        """Draw lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
+        shape = (self.facts.n_words, self.config.layers[0])
+        return self._make_state(0, streams.make_generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
 
-def build_kernel(config: LdaSettings, pace: Pace, facts: Facts, n_threads: int) -> Kernel:
-    """Return the kernel of LDA at this pace; results do not depend on ``n_threads``."""
-    setup = _Setup(config, pace, facts, Pool(n_threads), config.expand_beta(facts.n_words))
-    fresh_steps = pace.fresh_steps
-    return Kernel(
-        batch_size=pace.batch_size or facts.n_documents,
-        sweeps_after=None if pace.batch_size else 0,
-        real=True,
-        measure="perplexity",
-        init=lambda seed: _init_state(setup, seed),
-        init_from_documents=lambda seed, docs: _init_from_documents(setup, seed, docs),
-        prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs),
-        gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
-        move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
-        local=lambda state: None if fresh_steps is None else Gammas(state.gamma),
-        with_local=lambda state, local: state if local is None else state._replace(gamma=local.gamma),
-        infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
-        topics=lambda state: _present_topics(setup, state),
-        start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
-        advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
-        keep=lambda state: {"t": state.t, "totals": state.totals},
-        restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
-        has_converged=None if fresh_steps is None else lambda state: _has_converged(fresh_steps, state),
-        work=10.0,
-    )
+    def init_from_documents(self, seed: int, docs: Batch) -> State:
+        """Return a first state: random, or with one topic per cluster of documents (:mod:`engine.first_topics`)."""
+        if self.config.start == "random":
+            return self.init(seed)
+        clusters = first_topics.cluster_topics(seed, docs, self.facts.n_words, (self.config.layers[0],), self.pool)
+        return self._make_state(0, self._make_pseudo_counts(clusters.phi[0], clusters.r))
 
+    def _make_pseudo_counts(self, phi: FloatArray, share: FloatArray) -> FloatArray:
+        """Return the lambda with means ``phi`` that spreads all tokens of the corpus over the topics by ``share``."""
+        tokens = self.facts.n_tokens or self.facts.n_documents * 100
+        return phi * (self.beta.sum() + tokens * share)
 
-def _init_state(setup: _Setup, seed: int) -> State:
-    """Draw lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
-    shape = (setup.facts.n_words, setup.config.layers[0])
-    return setup.make_state(0, streams.make_generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
+    def prepare(self, seed: int, state: State, docs: Batch) -> State:
+        """Return the state with the first gamma of all training documents, if it is kept."""
+        if self.pace.fresh_steps is None:
+            return state
+        return state._replace(gamma=self._init_gamma(state, docs).astype(np.float32))
 
+    def gather(
+        self, seed: int, state: State, docs: Batch, local: Gammas | None
+    ) -> tuple[VariationalStatistics, Gammas | None]:
+        """Fit gamma of the documents with the topics fixed, and sum their expected counts."""
+        alpha, table, pool = self.config.expand_alpha(state.lam.shape[1]), self._compute_table(state, docs), self.pool
+        n = len(docs.documents)
+        gamma = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
+        continues = local is not None and len(local.gamma) == n and int(state.t) >= (self.pace.fresh_steps or 0)
+        counts = np.zeros_like(state.lam)
+        bound, token_rounds = 0.0, 0
+        for begin in range(0, n, documents.BLOCK):
+            block = slice_documents(docs, begin, min(begin + documents.BLOCK, n))
+            rows = slice(begin, begin + documents.BLOCK)
+            start = local.gamma[rows].astype(np.float64) if continues and local else documents.init_gamma(block, alpha)
+            fit = documents.place_documents(table, block, alpha, start, pool)
+            documents.add_counts(table, block, fit, counts, pool)
+            bound += float(fit.bound.sum())
+            token_rounds += int(fit.rounds @ documents.count_tokens(block))
+            gamma[rows] = fit.gamma if local is not None else gamma[rows]
+        statistics = VariationalStatistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), token_rounds)
+        return statistics, None if local is None else Gammas(gamma)
 
-def _init_from_documents(setup: _Setup, seed: int, docs: Batch) -> State:
-    """Return a first state: random, or with one topic per cluster of documents (:mod:`engine.first_topics`)."""
-    if setup.config.start == "random":
-        return _init_state(setup, seed)
-    clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.config.layers[0],), setup.pool)
-    return setup.make_state(0, _make_pseudo_counts(setup, clusters.phi[0], clusters.r))
+    def move(self, seed: int, state: State, statistics: VariationalStatistics) -> tuple[State, Info]:
+        """Move lambda; the reported bound belongs to the documents just fitted and the topics before the move."""
+        t, batch_size = int(state.t) + 1, self.pace.batch_size
+        step_size = self._compute_step_size(t)
+        scale = self.facts.n_documents / max(statistics.documents, 1) if batch_size else 1.0
+        lam, totals = blend_lambda(state.lam, statistics.counts, self.beta, step_size, scale, self.pool)
+        n_documents = self.facts.n_documents if batch_size else statistics.documents
+        elbo = statistics.bound / max(statistics.documents, 1) - float(state.divergence) / max(n_documents, 1)
+        divergence = state.divergence
+        if t % (DIVERGENCE_INTERVAL if batch_size else 1) == 0:
+            divergence = np.array(compute_divergence(lam, totals, self.beta, self.pool))
+        step_sizes = (np.full(len(totals), step_size),) if batch_size else ()
+        change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
+        moved = state._replace(
+            t=np.array(t, dtype=np.int64),
+            lam=lam,
+            totals=totals,
+            divergence=divergence,
+            change=np.array(change),
+            bound=np.array(elbo),
+        )
+        return moved, Info(step_sizes, elbo, statistics.tokens, statistics.token_rounds)
 
+    def topics(self, state: State) -> Topics:
+        """Return E[phi], alpha, and the expected number of tokens of every topic."""
+        weights = np.maximum(state.totals - self.beta.sum(), 0.0)
+        alpha = self.config.expand_alpha(len(weights))
+        return Topics((state.lam / state.totals,), alpha, units=(SHARE,), popularity=(weights,))
 
-def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the lambda with means ``phi`` that spreads all tokens of the corpus over the topics by ``share``."""
-    tokens = setup.facts.n_tokens or setup.facts.n_documents * 100
-    return phi * (setup.beta.sum() + tokens * share)
+    def _fit_gamma(self, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
+        """Update gamma of the documents until it converges, topics fixed, and return it."""
+        table, alpha = self._compute_table(state, docs), self.config.expand_alpha(state.lam.shape[1])
+        return documents.place_documents(table, docs, alpha, gamma, self.pool).gamma
 
+    def infer(self, seed: int, state: State, docs: Batch, sweeps: Sweeps | None = None) -> Local:
+        """Return E[theta] of the documents, the share of each topic in them, and the expected tokens, gamma - alpha."""
+        gamma = self._fit_gamma(state, docs, self._init_gamma(state, docs))
+        alpha = self.config.expand_alpha(gamma.shape[1])
+        return Local((normalise_shares(gamma),), tokens=np.maximum(gamma - alpha, 0.0))
 
-def _prepare_state(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
-    if setup.pace.fresh_steps is None:
-        return state
-    return state._replace(gamma=setup.init_gamma(state, docs).astype(np.float32))
+    def start_chain(self, seed: int, state: State, docs: Batch) -> GammaChain:
+        """Return the first gamma of documents under evaluation."""
+        return GammaChain(np.array(0, dtype=np.int64), self._init_gamma(state, docs))
 
+    def advance_chain(
+        self, seed: int, state: State, chain: GammaChain, observed: Batch, scored: Batch, sweeps: Sweeps
+    ) -> tuple[GammaChain, Rates]:
+        """Fit gamma to the observed counts and return E[theta] E[phi] as rates; one sweep, as all would be equal."""
+        gamma = self._fit_gamma(state, observed, chain.gamma.copy())
+        phi = state.lam / state.totals
+        rates = documents.compute_rates(phi, normalise_shares(gamma), scored, self.pool)
+        return GammaChain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
 
-def _gather_statistics(
-    setup: _Setup, _seed: int, state: State, docs: Batch, local: Gammas | None
-) -> tuple[VariationalStatistics, Gammas | None]:
-    """Fit gamma of the documents with the topics fixed, and sum their expected counts."""
-    alpha, table, pool = setup.config.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
-    n = len(docs.documents)
-    gamma = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
-    continues = local is not None and len(local.gamma) == n and int(state.t) >= (setup.pace.fresh_steps or 0)
-    counts = np.zeros_like(state.lam)
-    bound, token_rounds = 0.0, 0
-    for begin in range(0, n, documents.BLOCK):
-        block = slice_documents(docs, begin, min(begin + documents.BLOCK, n))
-        rows = slice(begin, begin + documents.BLOCK)
-        start = local.gamma[rows].astype(np.float64) if continues and local else documents.init_gamma(block, alpha)
-        fit = documents.place_documents(table, block, alpha, start, pool)
-        documents.add_counts(table, block, fit, counts, pool)
-        bound += float(fit.bound.sum())
-        token_rounds += int(fit.rounds @ documents.count_tokens(block))
-        gamma[rows] = fit.gamma if local is not None else gamma[rows]
-    statistics = VariationalStatistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), token_rounds)
-    return statistics, None if local is None else Gammas(gamma)
+    def restore(self, seed: int, arrays: dict[str, Array]) -> State:
+        """Return the state that continues a snapshot; one of another model has no lambda, only mean topics."""
+        phi = hierarchy.unpack_topics(arrays).phi[0]
+        if "totals" not in arrays:
+            share = np.full(phi.shape[1], 1.0 / phi.shape[1])
+            return self._make_state(0, np.maximum(self._make_pseudo_counts(phi, share), LEAST_LAMBDA))
+        totals: Any = np.asarray(arrays["totals"], dtype=np.float64)
+        return self._make_state(int(arrays["t"]), np.maximum(phi * totals, LEAST_LAMBDA))
 
+    def local(self, state: State) -> Gammas | None:
+        """Return gamma of every training document, None if it is not kept."""
+        return None if self.pace.fresh_steps is None else Gammas(state.gamma)
 
-def _move_state(setup: _Setup, _seed: int, state: State, statistics: VariationalStatistics) -> tuple[State, Info]:
-    """Move lambda; the reported bound belongs to the documents just fitted and the topics before the move."""
-    t, batch_size = int(state.t) + 1, setup.pace.batch_size
-    step_size = setup.compute_step_size(t)
-    scale = setup.facts.n_documents / max(statistics.documents, 1) if batch_size else 1.0
-    lam, totals = blend_lambda(state.lam, statistics.counts, setup.beta, step_size, scale, setup.pool)
-    n_documents = setup.facts.n_documents if batch_size else statistics.documents
-    elbo = statistics.bound / max(statistics.documents, 1) - float(state.divergence) / max(n_documents, 1)
-    divergence = state.divergence
-    if t % (DIVERGENCE_INTERVAL if batch_size else 1) == 0:
-        divergence = np.array(compute_divergence(lam, totals, setup.beta, setup.pool))
-    step_sizes = (np.full(len(totals), step_size),) if batch_size else ()
-    change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
-    moved = state._replace(
-        t=np.array(t, dtype=np.int64),
-        lam=lam,
-        totals=totals,
-        divergence=divergence,
-        change=np.array(change),
-        bound=np.array(elbo),
-    )
-    return moved, Info(step_sizes, elbo, statistics.tokens, statistics.token_rounds)
+    def with_local(self, state: State, local: Gammas | None) -> State:
+        """Return the state with these gamma."""
+        return state if local is None else state._replace(gamma=local.gamma)
 
+    def keep(self, state: State) -> dict[str, Array]:
+        """Return the number of steps and the totals of lambda."""
+        return {"t": state.t, "totals": state.totals}
 
-def _has_converged(fresh_steps: int, state: State) -> bool:
-    """Return True if the bound no longer rises, once gamma continues from step to step."""
-    return int(state.t) > fresh_steps + 1 and float(state.change) < CONVERGED_CHANGE
-
-
-def _present_topics(setup: _Setup, state: State) -> Topics:
-    """Return E[phi], alpha, and the expected number of tokens of every topic."""
-    weights = np.maximum(state.totals - setup.beta.sum(), 0.0)
-    alpha = setup.config.expand_alpha(len(weights))
-    return Topics((state.lam / state.totals,), alpha, units=(SHARE,), popularity=(weights,))
-
-
-def _fit_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
-    """Update gamma of the documents until it converges, topics fixed, and return it."""
-    table, alpha = setup.compute_table(state, docs), setup.config.expand_alpha(state.lam.shape[1])
-    return documents.place_documents(table, docs, alpha, gamma, setup.pool).gamma
-
-
-def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
-    """Return E[theta] of the documents, the share of each topic in them, and the expected tokens, gamma - alpha."""
-    gamma = _fit_gamma(setup, state, docs, setup.init_gamma(state, docs))
-    alpha = setup.config.expand_alpha(gamma.shape[1])
-    return Local((normalise_shares(gamma),), tokens=np.maximum(gamma - alpha, 0.0))
-
-
-def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaChain:
-    return GammaChain(np.array(0, dtype=np.int64), setup.init_gamma(state, docs))
-
-
-def _advance_chain(
-    setup: _Setup, _seed: int, state: State, chain: GammaChain, observed: Batch, scored: Batch, _sweeps: Sweeps
-) -> tuple[GammaChain, Rates]:
-    """Fit gamma to the observed counts and return E[theta] E[phi] as rates; one sweep, as all would be equal."""
-    gamma = _fit_gamma(setup, state, observed, chain.gamma.copy())
-    phi = state.lam / state.totals
-    rates = documents.compute_rates(phi, normalise_shares(gamma), scored, setup.pool)
-    return GammaChain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
-
-
-def _restore_state(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
-    """Return the state that continues a snapshot; one of another model has no lambda, only the means of the topics."""
-    phi = hierarchy.unpack_topics(arrays).phi[0]
-    if "totals" not in arrays:
-        share = np.full(phi.shape[1], 1.0 / phi.shape[1])
-        return setup.make_state(0, np.maximum(_make_pseudo_counts(setup, phi, share), LEAST_LAMBDA))
-    totals: Any = np.asarray(arrays["totals"], dtype=np.float64)
-    return setup.make_state(int(arrays["t"]), np.maximum(phi * totals, LEAST_LAMBDA))
+    def has_converged(self, state: State) -> bool | None:
+        """Return True if the bound no longer rises, once gamma continues from step to step; None for mini-batches."""
+        if self.pace.fresh_steps is None:
+            return None
+        return int(state.t) > self.pace.fresh_steps + 1 and float(state.change) < CONVERGED_CHANGE

@@ -1,4 +1,4 @@
-"""Registry of models: each is a folder beside this file, found by its name.
+"""Registry of models: each folder here is one, found by its name.
 
 Its ``settings.py`` defines ``TITLE``, ``CHILD`` and ``Config``, and may define ``PRESETS``, ``STEPS`` and
 ``NEEDS_LABELS``.  ``State`` and ``build`` are in its ``kernel.py``, so that settings can be read without importing the

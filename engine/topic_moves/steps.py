@@ -10,8 +10,9 @@ import numpy as np
 
 from topiary.engine import schedule
 from topiary.engine.contract import Array, FloatArray
-from topiary.engine.gibbs.local import LayerCounts
+from topiary.engine.gibbs.local import LayerCounts, Sampler, SweepSums
 from topiary.engine.pool import Pool
+from topiary.engine.streams import Address
 from topiary.engine.topic_moves import averages, concentrations, diffusion, dirichlet
 from topiary.engine.topic_moves.diffusion import ShapePrior
 from topiary.engine.topic_moves.rows import LayerAddress
@@ -46,6 +47,13 @@ class TopicMoves:
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
+
+    def scale_counts(
+        self, sampler: Sampler, phi: tuple[Array, ...], r: FloatArray, at: Address, sums: SweepSums, factor: float
+    ) -> LayerCounts:
+        """Return counts of sweeps as tables of every layer, times a factor; the last tables are drawn at ``at``."""
+        glob = sampler.pack_globals(phi, r, np.zeros(0, dtype=np.int64))
+        return sampler.scale_counts(glob, at, sums, factor)
 
     def sum_columns(self, table: Array) -> FloatArray:
         """Return the sum of every column of a table, (K_l,)."""

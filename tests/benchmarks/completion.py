@@ -188,7 +188,7 @@ def kernel_of(train: Batch, n_words: int, texts: dict[str, str], threads: int) -
 
 def begun(kernel: Kernel, seed: int, train: Batch) -> Any:
     """The state of a DEF before its first step."""
-    state = kernel.init_from_documents(seed, train) if kernel.init_from_documents is not None else kernel.init(seed)
+    state = kernel.init_from_documents(seed, train)
     return kernel.prepare(seed, state, train)
 
 

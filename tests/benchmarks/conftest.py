@@ -6,5 +6,5 @@ import pytest
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test of this folder."""
     for item in items:
-        if "benchmarks" in item.path.parts[-2:]:
+        if item.path.parent.name == "benchmarks" and item.path.name.startswith("check_"):
             item.add_marker("nightly")

@@ -72,7 +72,7 @@ def averaged(corpus: Corpus, kernel: Kernel, burn_in: int, collect: int, every: 
     numbers = corpus.documents(TRAIN)
     whole = corpus.batch(numbers)
     observed, scored = corpus.split_tokens(corpus.documents(TEST))
-    state = kernel.init_from_documents(seed, whole) if kernel.init_from_documents else kernel.init(seed)
+    state = kernel.init_from_documents(seed, whole)
     if kernel.sweeps_after is not None:
         state = kernel.prepare(seed, state, whole)
     chain, total, seconds = kernel.start_chain(seed, state, observed), None, []

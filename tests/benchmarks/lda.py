@@ -172,7 +172,7 @@ def fidelity(corpus: Corpus, arguments: Namespace, threads: int) -> None:
     observed, scored = corpus.split_tokens(corpus.documents(TEST))
     kernel = kernel_of("lda-gibbs", corpus, arguments, threads, start=arguments.start)
     seed = arguments.seed
-    begun = kernel.init_from_documents(seed, docs) if kernel.init_from_documents else kernel.init(seed)
+    begun = kernel.init_from_documents(seed, docs)
     state = kernel.prepare(seed, begun, docs)
     chain = kernel.start_chain(seed, state, observed)
     total = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))

@@ -30,7 +30,7 @@ from topiary.app.analysis.trends import join_shares
 from topiary.app.jobs import process
 from topiary.app.live.feed import Feed
 from topiary.app.pages.documents_requests import SelectedDocuments, TableRequest, find_selection, place_rows, read_rows
-from topiary.app.pages.filters import SelectionReader, open_sources, read_selection
+from topiary.app.pages.filters import SelectionReader, open_documents
 from topiary.app.pages.session import Context, View
 from topiary.app.pages.topic_documents import TopicDocuments
 from topiary.app.pages.trends import TrendRequest, read_trends
@@ -117,7 +117,7 @@ def measure_pages(db: Database, arguments: argparse.Namespace) -> None:
     context, rounds = open_context(db), arguments.rounds
     hierarchy = context.feed.hierarchy(RUN)
     corpus = corpora.get_run_corpus(db, runs.get_run(db, RUN))
-    sources = open_sources(context, corpus, hierarchy)
+    sources = open_documents(context, corpus, hierarchy).sources
     root = Node(hierarchy.n_layers, 0)
 
     def report_filters(title: str, work: Callable[[tuple[str, ...]], object], plain: float | None = 0.3) -> None:
@@ -133,7 +133,7 @@ def measure_pages(db: Database, arguments: argparse.Namespace) -> None:
 
     say(f"  {'milliseconds':<52}{'processor':>9}{'clock':>9}{'1st proc.':>9}{'clock':>9}")
     report_timing("read the shares of layer 1", time_rounds(lambda _: sources.read_use(1), rounds))
-    report_filters("filter", lambda where: read_selection(context, corpus, hierarchy, where), None)
+    report_filters("filter", lambda where: open_documents(context, corpus, hierarchy, where).selected, None)
     report_words("filter", lambda query: list_documents(context, DocumentFilter(query)))
     for kind, topic, title in (
         ("time", "", "Trends, over time"),
@@ -159,7 +159,7 @@ def measure_engine(context: Context, corpus: CorpusRow, sources: FilterSources, 
     dates = sources.read_column(columns.find_column(sources.columns, "date"))
     report_timing("what grew, of 128 topics", time_rounds(lambda _: find_growth(shares, dates), rounds), 0.2)
     wheres = [FILTERS["a range of dates"](number) for number in range(rounds + 1)]
-    masks = [read_selection(context, corpus, hierarchy, where) for where in wheres]
+    masks = [open_documents(context, corpus, hierarchy, where).selected for where in wheres]
     timing = time_rounds(lambda number: compare_topics(shares, masks[number]), rounds)
     report_timing("typical topics of a selection, of 128", timing, 0.3)
     counts = Counts(*corpora.load_corpus(context.db, corpus.number).counts)

@@ -16,7 +16,7 @@ from tests.benchmarks import synthetic
 from tests.benchmarks.large import names
 from tests.benchmarks.screen import LAYERS, WORDS, topics
 from topiary.app.jobs import process
-from topiary.app.jobs.shares import hash_share_origin
+from topiary.app.jobs.plan import hash_share_origin
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.shares import cut_shares
 from topiary.store import corpus_writer, full_text, runs, shares, snapshots

@@ -111,8 +111,7 @@ def measure_recovery(tree: PlantedTree, start: str, seed: int, marks: Sequence[i
     widths = tuple(layer.shape[1] for layer in phi)
     config = module.Config(layers=widths, **({"start": start} if start not in ("", "truth") else {}))
     kernel = module.build(config, facts, n_threads=2)
-    init = kernel.init_from_documents
-    state = kernel.prepare(seed, kernel.init(seed) if init is None else init(seed, tree.train), tree.train)
+    state = kernel.prepare(seed, kernel.init_from_documents(seed, tree.train), tree.train)
     recoveries = []
     for sweep in range(1, max(marks) + 1):
         held = start == "truth" and sweep <= FITTED

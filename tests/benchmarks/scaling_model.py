@@ -207,14 +207,16 @@ def _kernel(corpus: "Corpus", threads: int, setting: Setting) -> tuple[Any, type
     config = settings.parse(module.Config, TEXTS | {"layers": setting.layers})
     kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=threads)
     moves: list[float] = []
+    original = kernel.move
 
     def move(*given: Any) -> Any:
         began = time.perf_counter()
-        found = kernel.move(*given)
+        found = original(*given)
         moves.append(time.perf_counter() - began)
         return found
 
-    return kernel._replace(move=move), module.State, moves, config
+    kernel.move = move
+    return kernel, module.State, moves, config
 
 
 def _steps(training: Training, n: int, after: Callable[[], Any]) -> list[float]:

@@ -181,6 +181,7 @@ def test_a_tab_follows_when_its_browser_logs_in_as_somebody_else(shared_guarded,
     expect(page.get_by_role("button", name="Log out (analyst)")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_what_a_viewers_browser_sends_all_the_same_is_not_heard(guarded, planted, page):
     come_in(page, guarded, VIEWERS)
     page.goto(f"{guarded.url}?page=runs&tab=new")

@@ -3,6 +3,8 @@
 import json
 import time
 
+import pytest
+
 from topiary.app.ingest.importing import import_path
 from topiary.store import corpora
 from topiary.store.database import open_database
@@ -151,6 +153,7 @@ def test_what_came_in_is_shown_and_changed_before_a_corpus_is_made_of_it(start_s
     assert server.complaints == []
 
 
+@pytest.mark.nightly
 def test_long_texts_and_the_table_about_them_come_in_together_and_are_divided(start_server, store_url, page, tmp_path):
     server = start_server(store_url)
     paragraphs = ("ships harbour storm ferry. ", "money market street bank. ")
@@ -174,6 +177,7 @@ def test_long_texts_and_the_table_about_them_come_in_together_and_are_divided(st
     assert server.complaints == []
 
 
+@pytest.mark.nightly
 def test_separator_and_quotes_are_chosen_where_what_came_in_is_shown(start_server, store_url, page, tmp_path):
     server = start_server(store_url)
     subjects = ("ships, harbour and storm", "money, market and street")

@@ -239,6 +239,7 @@ def test_a_topic_chosen_in_one_tree_is_chosen_everywhere_and_reload_and_back_res
     opened.locator("tr.cm-chosen").wait_for()
 
 
+@pytest.mark.nightly
 def test_a_match_is_changed_by_hand_and_undone(server, page, planted):
     opened = open_both(server, page)
     a, b = twins(opened)
@@ -303,6 +304,7 @@ def test_no_number_or_word_of_the_settings_is_broken_and_both_runs_stand_in_the_
     assert page.locator(".cm-set .cm-scroll").evaluate("box => box.scrollWidth - box.clientWidth") <= 0
 
 
+@pytest.mark.nightly
 def test_with_one_run_the_curve_follows_the_sentence_and_nothing_empty_stands_beside_it(
     start_server, store_url, new_page
 ):
@@ -319,6 +321,7 @@ def test_with_one_run_the_curve_follows_the_sentence_and_nothing_empty_stands_be
     assert not page.locator(".cm-set").is_visible()
 
 
+@pytest.mark.nightly
 def test_a_run_in_training_is_followed_and_what_was_chosen_stays(server, page, planted):
     db = open_database(planted)
     living = garden.begin(db, 1, "third spring")

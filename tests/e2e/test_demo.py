@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from topiary.store import runs
 from topiary.store.database import Database, open_database
 
-WIDTHS = [(1400, 900), (400, 800)]
+WIDTHS = [(1400, 900), pytest.param(400, 800, marks=pytest.mark.nightly)]
 OVERLAP = """([note, thing]) => {
   const a = note.getBoundingClientRect(), b = thing.getBoundingClientRect()
   const over = Math.max(0, Math.min(a.right, b.right) - Math.max(a.left, b.left))
@@ -41,8 +41,11 @@ def callout(demo_server, new_page):
     return look
 
 
-def test_every_page_says_how_far_the_demo_is(demo_server, page):
-    for name in ("explore", "runs", "watch", "guide", "documents"):
+@pytest.mark.parametrize(
+    "names", [("explore", "guide"), pytest.param(("runs", "watch", "documents"), marks=pytest.mark.nightly)]
+)
+def test_every_page_says_how_far_the_demo_is(demo_server, page, names):
+    for name in names:
         page.goto(f"{demo_server.url}?page={name}")
         strip = page.get_by_role("region", name="Demo")
         expect(strip).to_contain_text("Demo: 1 of 2 runs ready · DLDA by mini-batches is training · about ")
@@ -99,6 +102,7 @@ def test_the_keys_reach_a_callout_and_escape_closes_it(callout):
     expect(note).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_other_runs_have_no_callouts(shared_server, page):
     page.goto(f"{shared_server.url}?page=explore&run=1")
     page.locator(".tp-node").first.wait_for()
@@ -107,6 +111,7 @@ def test_other_runs_have_no_callouts(shared_server, page):
     assert page.get_by_role("region", name="Demo").count() == 0
 
 
+@pytest.mark.nightly
 def test_the_search_is_in_the_address_and_comes_back_with_it(shared_server, page):
     page.goto(f"{shared_server.url}?page=explore&run=1")
     page.get_by_role("searchbox").fill("rose")

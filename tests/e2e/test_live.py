@@ -49,7 +49,7 @@ def test_a_new_snapshot_and_new_points_reach_an_open_page(start_server, planted,
     page.wait_for_function(f"() => ({LENGTH})() === 11")
 
 
-@pytest.mark.parametrize("side", ["light", "dark"])
+@pytest.mark.parametrize("side", [pytest.param("light", marks=pytest.mark.nightly), "dark"])
 def test_figures_come_as_the_theme_wants_them(start_server, planted, writer, page, side):
     _, row = writer
     server = start_server(planted)
@@ -148,6 +148,7 @@ def test_a_page_comes_back_to_its_view_when_the_server_was_restarted(start_proce
     assert "tab=watch" in page.url
 
 
+@pytest.mark.nightly
 def test_five_open_tabs_never_lock_the_writer(start_server, planted, writer, new_page):
     db, row = writer
     server = start_server(planted)

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import garden
+import pytest
 from playwright.sync_api import expect
 from trend_samples import DOCUMENTS, plant_refinement, plant_trends
 
 from topiary.store.database import open_database
 
 
+@pytest.mark.nightly
 def test_a_topic_is_refined_by_a_queued_run_and_a_table_is_downloaded(store_url, start_server, page, monkeypatch):
     monkeypatch.setenv("TOPIARY_WORKERS", "1")
     db = open_database(store_url)

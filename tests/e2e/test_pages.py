@@ -33,16 +33,23 @@ _UNCUT = """(place, [said, lines]) => {
 _CHOSEN = "([list, wanted]) => list.value === wanted"
 
 
-@pytest.mark.parametrize("side", ["light", "dark"])
-def test_every_page_opens_on_the_side_the_visitor_prefers(server, new_page, side):
+@pytest.mark.parametrize(
+    ("side", "names"),
+    [("light", [*SEEN]), ("dark", ["watch"]), pytest.param("dark", [*SEEN], marks=pytest.mark.nightly)],
+)
+def test_every_page_opens_on_the_side_the_visitor_prefers_and_fits_a_phone(shared_server, new_page, side, names):
     page = new_page(side)
-    for name, words in SEEN.items():
-        page.goto(f"{server.url}?page={name}&run=1")
-        page.get_by_text(words).first.wait_for()
+    for name in names:
+        page.set_viewport_size({"width": 1440, "height": 960})
+        page.goto(f"{shared_server.url}?page={name}&run=1")
+        page.get_by_text(SEEN[name]).first.wait_for()
         page.wait_for_function("wanted => document.documentElement.dataset.tp === wanted", arg=side)
-    assert server.complaints == []
+        page.set_viewport_size({"width": 420, "height": 900})
+        page.wait_for_function("document.documentElement.scrollWidth <= 420")
+    assert shared_server.complaints == []
 
 
+@pytest.mark.nightly
 def test_the_name_of_a_page_is_an_address_of_it(shared_server, new_page):
     page = new_page()
     page.goto(f"{shared_server.url}explore?run=1")
@@ -51,6 +58,7 @@ def test_the_name_of_a_page_is_an_address_of_it(shared_server, new_page):
     assert "run=1" in page.url
 
 
+@pytest.mark.nightly
 def test_a_page_of_a_phone_is_not_wider_than_the_phone(shared_server, new_page):
     page = new_page(width=420, height=900)
     for name, words in SEEN.items():
@@ -196,6 +204,7 @@ def test_going_to_another_page_leaves_no_complaint_in_the_terminal(start_process
     assert [line for line in server.log if "Warning" in line or "Traceback" in line] == []
 
 
+@pytest.mark.nightly
 def test_words_that_look_like_markup_are_shown_as_text(shared_server, page):
     page.on("dialog", lambda dialog: pytest.fail("a word of the corpus was run as a script"))
     page.goto(f"{shared_server.url}?page=watch&run=1")
@@ -216,7 +225,15 @@ def test_the_words_of_a_topic_stay_within_its_box(shared_server, page):
     assert min(room) > 5  # the padding, less what a line may be off in small letters
 
 
-@pytest.mark.parametrize(("width", "roots"), [(1440, 0), (1280, 0), (1280, 2), (1100, 8)])
+@pytest.mark.parametrize(
+    ("width", "roots"),
+    [
+        pytest.param(1440, 0, marks=pytest.mark.nightly),
+        pytest.param(1280, 0, marks=pytest.mark.nightly),
+        (1280, 2),
+        (1100, 8),
+    ],
+)
 def test_the_controls_of_the_tree_stand_in_one_row_below_the_roots(shared_server, new_page, width, roots):
     page = new_page(width=width)
     chosen = ",".join(f"L1:{topic}" for topic in range(1, roots + 1))
@@ -244,7 +261,7 @@ def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(shared_server
     assert focused.get_attribute("data-id") != key
 
 
-@pytest.mark.parametrize("tab", ["", "wide"])
+@pytest.mark.parametrize("tab", ["", pytest.param("wide", marks=pytest.mark.nightly)])
 def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(shared_server, page, tab):
     page.goto(f"{shared_server.url}?page=explore&run=1&tab={tab}")
     topic = page.get_by_role("treeitem").first
@@ -293,12 +310,14 @@ def test_the_same_kind_of_file_can_be_saved_again(shared_server, page):
         assert saving.input_value() == ""
 
 
+@pytest.mark.nightly
 def test_an_empty_store_says_what_to_do(start_server, store_url, page):
     page.goto(start_server(store_url).url)
     page.get_by_role("button", name="Try the demo").wait_for()
     page.get_by_role("button", name="Add documents").wait_for()
 
 
+@pytest.mark.nightly
 def test_a_junk_link_opens_the_nearest_view(shared_server, page):
     page.goto(f"{shared_server.url}?page=nowhere&run=99999999999&threshold=nan&roots=%00,L0:1&axis=x&tab=%3Cb%3E")
     page.get_by_text("Layer-adaptive step sizes").wait_for()
@@ -324,7 +343,9 @@ def test_a_run_is_renamed_in_place_and_deleted_only_by_its_number(server, page, 
     db.close()
 
 
-@pytest.mark.parametrize(("query", "what"), [("runs", ".tp-run-title"), ("explore", ".ex-name")])
+@pytest.mark.parametrize(
+    ("query", "what"), [("runs", ".tp-run-title"), pytest.param("explore", ".ex-name", marks=pytest.mark.nightly)]
+)
 def test_after_a_name_was_typed_the_keys_go_on_from_it(server, page, query, what):
     page.goto(f"{server.url}?page={query}&run=1")
     name = page.locator(what)
@@ -393,6 +414,7 @@ def test_after_the_run_looked_at_is_deleted_that_is_said_and_without_any_the_run
     db.close()
 
 
+@pytest.mark.nightly
 def test_a_link_to_what_is_not_there_says_so_and_shows_what_is(shared_server, page):
     page.goto(f"{shared_server.url}?page=explore&run=77&snapshot=5&layer=2&topic=3")
     page.get_by_role("heading", name="There is no run 77 in this store").wait_for()
@@ -406,6 +428,7 @@ def test_a_link_to_what_is_not_there_says_so_and_shows_what_is(shared_server, pa
     assert page.locator(".tp-pin").count() == 0
 
 
+@pytest.mark.nightly
 def test_the_form_says_what_is_wrong_at_the_setting(shared_server, page):
     page.goto(f"{shared_server.url}?page=runs&tab=new")
     page.get_by_text("All settings").click()
@@ -418,6 +441,7 @@ def test_the_form_says_what_is_wrong_at_the_setting(shared_server, page):
     assert page.get_by_role("button", name="Start training").is_enabled()
 
 
+@pytest.mark.nightly
 def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(shared_server, page):
     page.goto(f"{shared_server.url}?page=watch&run=1")
     page.get_by_role("button", name="Continue run 1 as ...").click()
@@ -450,9 +474,9 @@ def test_the_bars_of_the_watch_page_have_the_colours_of_their_layers(shared_serv
     assert "rgba(0, 0, 0, 0)" not in colours
 
 
-def test_the_guide_is_searched_and_a_result_opened_by_the_keyboard_alone(server, new_page):
+def test_the_guide_is_searched_and_a_result_opened_by_the_keyboard_alone(shared_server, new_page):
     page = new_page(width=1300, height=700)
-    page.goto(f"{server.url}?page=guide")
+    page.goto(f"{shared_server.url}?page=guide")
     page.get_by_role("searchbox", name="Search the guide").focus()
     page.keyboard.type("strip of numbers")
     result = page.get_by_role("link", name="Watch › The strip of numbers")
@@ -469,10 +493,10 @@ def test_the_guide_is_searched_and_a_result_opened_by_the_keyboard_alone(server,
     page.get_by_role("navigation", name="Chapters").get_by_role("link", name="Models").click()
     page.get_by_role("link", name="measurements", exact=True).first.click()
     page.get_by_role("heading", name="Measurements", exact=True).wait_for()
-    assert server.complaints == []
+    assert shared_server.complaints == []
 
 
-@pytest.mark.parametrize("lost", [1, 99])
+@pytest.mark.parametrize("lost", [pytest.param(1, marks=pytest.mark.nightly), 99])
 def test_a_page_whose_scripts_did_not_arrive_loads_again_and_at_last_says_so(shared_server, page, lost):
     asked = []
 

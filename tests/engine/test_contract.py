@@ -1,4 +1,7 @@
-"""What every model keeps to: found by name, it must pass here without another line being written."""
+"""What every model keeps to: found by name, it must pass here without another line being written.
+
+Every choice of every setting is tried for the same seed and several threads; ``-m nightly`` tries the rest with it.
+"""
 
 import dataclasses
 import functools
@@ -11,7 +14,7 @@ import numpy as np
 import pytest
 
 from topiary.engine import models, settings
-from topiary.engine.contract import Batch, Facts, Kernel, Sweeps, flatten, unflatten
+from topiary.engine.contract import Batch, Facts, Kernel, PredictingKernel, Sweeps, flatten, unflatten
 from topiary.engine.hierarchy import effects, evaluate
 from topiary.engine.pool import BlockSum, BlockSums, add_statistics
 
@@ -136,8 +139,22 @@ def bits(arrays: dict[str, np.ndarray]) -> dict[str, tuple[str, tuple[int, ...],
     return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
 
 
-every_case = pytest.mark.parametrize(
-    "case", cases(), ids=lambda case: "-".join([case.model, *(f"{name}={text}" for name, text in case.changed)])
+def name_case(case: Case) -> str:
+    """The model and what was changed, as tests are named."""
+    return "-".join([case.model, *(f"{name}={text}" for name, text in case.changed)])
+
+
+def keeps_settings(case: Case) -> bool:
+    """Whether a case has the settings as they come, but for the inference."""
+    return {name for name, _ in case.changed} <= {"inference"}
+
+
+every_case = pytest.mark.parametrize("case", cases(), ids=name_case)
+# Most properties are tried with every inference, and with all other choices at night.
+main_case = pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=() if keeps_settings(case) else pytest.mark.nightly) for case in cases()],
+    ids=name_case,
 )
 every_model = pytest.mark.parametrize("name", models.list_names())
 
@@ -236,7 +253,7 @@ def test_the_settings_as_they_come_build_a_kernel(name):
 # --------------------------------------------------------------------- steps
 
 
-@every_case
+@main_case
 def test_a_state_holds_arrays_and_nothing_else(case):
     _, state, _ = trained(case)
     for value in state:
@@ -244,7 +261,7 @@ def test_a_state_holds_arrays_and_nothing_else(case):
         assert all(isinstance(part, np.ndarray) and part.dtype != object for part in parts)
 
 
-@every_case
+@main_case
 def test_a_state_flattened_and_built_again_has_the_same_bits(case):
     _, state, _ = trained(case)
     again = unflatten(type(state), flatten(state))
@@ -252,7 +269,7 @@ def test_a_state_flattened_and_built_again_has_the_same_bits(case):
     assert bits(flatten(again)) == bits(flatten(state))
 
 
-@every_case
+@main_case
 def test_a_run_that_goes_on_from_its_arrays_equals_one_that_never_stopped(case):
     _, stopped, _ = trained(case, steps=2)
     stored = {name: array.copy() for name, array in flatten(stopped).items()}
@@ -261,7 +278,7 @@ def test_a_run_that_goes_on_from_its_arrays_equals_one_that_never_stopped(case):
     assert bits(flatten(resumed)) == bits(flatten(through))
 
 
-@every_case
+@main_case
 def test_a_step_changes_neither_the_state_nor_the_documents_it_was_given(case):
     kernel, state, _ = trained(case)
     batch = documents(case.data)
@@ -271,7 +288,7 @@ def test_a_step_changes_neither_the_state_nor_the_documents_it_was_given(case):
     assert bits(flatten(after)) != bits(flatten(state))
 
 
-@every_case
+@main_case
 def test_topics_are_points_on_the_simplex_and_what_joins_them_is_of_its_kind(case):
     kernel, state, _ = trained(case, steps=4)
     topics = kernel.topics(state)
@@ -288,7 +305,7 @@ def test_topics_are_points_on_the_simplex_and_what_joins_them_is_of_its_kind(cas
     assert np.isfinite(topics.r).all()
 
 
-@every_case
+@main_case
 def test_effects_edges_and_popularity_are_finite_and_within_their_bounds(case):
     kernel, state, _ = trained(case, steps=4)
     topics = kernel.topics(state)
@@ -309,7 +326,7 @@ def test_effects_edges_and_popularity_are_finite_and_within_their_bounds(case):
         assert np.isfinite(edges).all()
 
 
-@every_case
+@main_case
 def test_a_step_reports_its_tokens_and_positive_step_sizes_of_every_topic(case):
     kernel, state, info = trained(case)
     widths = [layer.shape[1] for layer in kernel.topics(state).phi]
@@ -329,7 +346,7 @@ def test_the_same_seed_gives_the_same_bits(case):
     assert bits(flatten(one)) == bits(flatten(two))
 
 
-@every_case
+@main_case
 def test_another_seed_gives_other_topics(case):
     kernel, one, _ = trained(case)
     _, two, _ = trained(case, seed=SEED + 1)
@@ -363,8 +380,7 @@ def in_blocks(case: Case, n_blocks: int, steps: int = 2) -> tuple[list[Any], Any
         found.append(functools.reduce(add_statistics, (statistics for statistics, _ in got)))
         state, _ = kernel.move(SEED, state, found[-1])
         local = [own for _, own in got]
-        if kernel.settle is not None:
-            local = [kernel.settle(SEED, state, part, own) for part, own in zip(parts, local, strict=True)]
+        local = [kernel.settle(SEED, state, part, own) for part, own in zip(parts, local, strict=True)]
     return found, state
 
 
@@ -377,7 +393,7 @@ def leaves(value: Any) -> Iterator[np.ndarray]:
         yield np.asarray(value)
 
 
-@every_case
+@main_case
 @pytest.mark.parametrize("n_blocks", [3, 7])
 def test_gathered_in_blocks_is_gathered_at_once(case, n_blocks):
     """Whole numbers to the last bit, real ones but for the rounding of their sums."""
@@ -393,7 +409,7 @@ def test_gathered_in_blocks_is_gathered_at_once(case, n_blocks):
         np.testing.assert_allclose(two, one, rtol=1e-6, atol=1e-9)
 
 
-@every_case
+@main_case
 def test_steps_in_one_block_are_the_steps_of_a_run(case):
     kernel, state, _ = trained(case)
     _, other = in_blocks(case, 1)
@@ -401,7 +417,7 @@ def test_steps_in_one_block_are_the_steps_of_a_run(case):
         np.testing.assert_array_equal(one, two)
 
 
-@every_case
+@main_case
 def test_documents_without_words_a_single_document_word_or_topic_are_trained_and_placed(case):
     """The smallest corpora there are; and layers of one topic where a model has layers."""
     batch = documents(case.data)
@@ -425,7 +441,7 @@ def test_documents_without_words_a_single_document_word_or_topic_are_trained_and
         assert all(np.isfinite(values).all() for values in (*kernel.topics(state).phi, *theta))
 
 
-@every_case
+@main_case
 def test_a_run_that_goes_on_from_a_snapshot_starts_with_its_topics_and_steps(case):
     kernel, state, _ = trained(case)
     shown = kernel.topics(state)
@@ -444,11 +460,10 @@ def test_a_run_that_goes_on_from_a_snapshot_starts_with_its_topics_and_steps(cas
         np.testing.assert_allclose(new, old, atol=1e-6)
 
 
-@every_case
+@main_case
 def test_a_model_that_predicts_gives_every_class_a_probability(case):
     kernel, state, _ = trained(case)
-    if kernel.predict is None:
-        assert kernel.read_features is None
+    if not isinstance(kernel, PredictingKernel):
         return
     read = kernel.read_features(state, documents(case.data))
     assert [layer.shape for layer in read] == [(N, layer.shape[1]) for layer in kernel.topics(state).phi]
@@ -461,7 +476,7 @@ def test_a_model_that_predicts_gives_every_class_a_probability(case):
 # ----------------------------------------------------------------- documents
 
 
-@every_case
+@main_case
 @pytest.mark.parametrize("sweeps", [None, SHORT])
 def test_documents_are_placed_with_one_activation_a_topic(case, sweeps):
     kernel, state, _ = trained(case)
@@ -472,7 +487,7 @@ def test_documents_are_placed_with_one_activation_a_topic(case, sweeps):
         assert np.isfinite(layer).all()
 
 
-@every_case
+@main_case
 def test_where_a_document_lies_does_not_depend_on_its_company(case):
     kernel, state, _ = trained(case)
     batch = documents(case.data)
@@ -482,7 +497,7 @@ def test_where_a_document_lies_does_not_depend_on_its_company(case):
         np.testing.assert_array_equal(whole[5:9], part)
 
 
-@every_case
+@main_case
 def test_held_out_cells_get_finite_rates_and_a_finite_score(case):
     kernel, state, _ = trained(case)
     observed, scored = halves(documents(case.data))
@@ -499,7 +514,7 @@ def test_held_out_cells_get_finite_rates_and_a_finite_score(case):
         assert 1.0 < score < 20 * V
 
 
-@every_case
+@main_case
 def test_a_chain_goes_on_from_its_arrays_with_the_same_bits(case):
     kernel, state, _ = trained(case)
     observed, scored = halves(documents(case.data))
@@ -511,7 +526,7 @@ def test_a_chain_goes_on_from_its_arrays_with_the_same_bits(case):
     assert bits(flatten(ends[0][0])) != bits(flatten(chain))
 
 
-@every_case
+@main_case
 def test_the_point_score_is_the_same_for_any_number_of_threads(case):
     _, state, _ = trained(case)
     observed, scored = halves(documents(case.data))

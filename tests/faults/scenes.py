@@ -368,7 +368,7 @@ class Scene(NamedTuple):
 
 
 SCENES = (
-    Scene("killed (`kill -9`) at a random moment", "sqlite", killed, 1000, 6),
+    Scene("killed (`kill -9`) at a random moment", "sqlite", killed, 1000, 3),
     Scene("killed (`kill -9`) at a random moment", "postgresql", killed, 200, 4),
     Scene("halted past its heartbeat, a second worker takes over", "sqlite", halted, 20, 1),
     Scene("halted past its heartbeat, a second worker takes over", "postgresql", halted, 20, 1),

@@ -4,6 +4,7 @@ The model's topics are four planted subjects of six words; a document's layer-1 
 subject's words, so every placement is known by heart.
 """
 
+import copy
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import pytest
 from topiary.app.analysis import inference
 from topiary.app.jobs import process
 from topiary.engine import models
-from topiary.engine.contract import Batch, Facts, Kernel, Local, Topics
+from topiary.engine.contract import Batch, Facts, Kernel, Local, PredictingKernel, Topics
 from topiary.engine.hierarchy import topics
 from topiary.engine.settings import setting
 from topiary.store import corpus_rows, corpus_writer, runs, snapshots
@@ -50,43 +51,56 @@ class State(NamedTuple):
     r: Any
 
 
-def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """A kernel that counts."""
+class CountingKernel(Kernel):
+    """A kernel that places documents, and is never trained."""
 
-    def infer(seed: int, state: State, batch: Batch, sweeps: Any = None) -> Local:
-        first = np.zeros((len(batch.documents), len(state.phi[0].T)))
-        rows = np.repeat(np.arange(len(batch.documents)), np.diff(batch.starts))
-        np.add.at(first, rows, batch.counts[:, None] * (state.phi[0][batch.words] > 0.1))
+    batch_size = 1
+
+    def infer(self, seed: int, state: State, docs: Batch, sweeps: Any = None) -> Local:
+        first = np.zeros((len(docs.documents), len(state.phi[0].T)))
+        rows = np.repeat(np.arange(len(docs.documents)), np.diff(docs.starts))
+        np.add.at(first, rows, docs.counts[:, None] * (state.phi[0][docs.words] > 0.1))
         theta = [first]
         for layer in state.phi[1:]:
             theta.append(theta[-1] @ layer)
         return Local(tuple(theta), tokens=first)
 
-    def predict(seed: int, state: State, batch: Batch) -> Any:
-        first = infer(seed, state, batch).theta[0] + 0.5
-        return first / first.sum(axis=1, keepdims=True)
+    def topics(self, state: State) -> Topics:
+        return Topics(state.phi, state.r)
 
-    def refuse(*_: Any) -> Any:
+    def keep(self, state: State) -> dict[str, Any]:
+        return {}
+
+    def restore(self, seed: int, arrays: dict[str, Any]) -> State:
+        return State(*topics.unpack_topics(arrays)[:2])
+
+    def _refuse(self, *_: Any) -> Any:
         raise AssertionError("documents are placed without training")
 
-    return Kernel(
-        batch_size=1,
-        measure="perplexity",
-        init=refuse,
-        prepare=refuse,
-        gather=refuse,
-        move=refuse,
-        infer=infer,
-        topics=lambda state: Topics(state.phi, state.r),
-        start_chain=refuse,
-        advance_chain=refuse,
-        keep=lambda state: {},
-        restore=lambda seed, arrays: State(*topics.unpack_topics(arrays)[:2]),
-        predict=predict if config.classes else None,
-        read_features=(lambda state, batch: [np.log1p(layer) for layer in infer(0, state, batch).theta])
-        if config.classes
-        else None,
-    )
+    init = gather = move = start_chain = advance_chain = prepare = _refuse  # type: ignore[assignment]
+
+
+class ClassKernel(CountingKernel, PredictingKernel):
+    """A kernel that predicts labels too."""
+
+    def predict(self, seed: int, state: State, docs: Batch, draws: Any = None) -> Any:
+        first = self.infer(seed, state, docs).theta[0] + 0.5
+        return first / first.sum(axis=1, keepdims=True)
+
+    def read_features(self, state: State, docs: Batch) -> Any:
+        return [np.log1p(layer) for layer in self.infer(0, state, docs).theta]
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """A kernel that counts."""
+    return ClassKernel() if config.classes else CountingKernel()
+
+
+def replace_methods(kernel: Kernel, **methods: Any) -> Any:
+    """Return a copy of a kernel with these methods instead of its own."""
+    changed = copy.copy(kernel)
+    vars(changed).update(methods)
+    return changed
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -304,64 +304,82 @@ def _read_beginning(path: Path) -> tuple[tuple[str, ...], list[list[str]]]:
     return beginning.layout.names.names, [list(row) for row in beginning.rows]
 
 
-_DTM_SAMPLE = 50  # rows from which the columns are found
+_SAMPLE = 60  # rows from which the columns are found
 _ZEROS = frozenset(("", "0", "0.0", "0.00"))
 _LARGEST = 2.0**31  # exclusive bound of a count
+_WHOLE = re.compile(r"\+?([0-9]{1,18})(?:\.0*)?")
 
 
-class _MatrixCells:
-    """The counts of a matrix and the other columns of its documents, collected while files are read."""
+class _Cells:
+    """The counts of documents and their other columns, collected while files are read."""
 
     def __init__(self) -> None:
         self.words: dict[str, int] = {}
-        self.lengths: list[int] = []
-        self.places, self.values = array("q"), array("d")
+        self.owners, self.places, self.values = array("q"), array("q"), array("d")
         self.titles: list[str] = []
         self.labels: list[str | None] = []
         self.columns: list[dict[str, str]] = []
 
+    def add_document(self, title: str, label: str = "", columns: Mapping[str, str] | None = None) -> int:
+        """Add a document, and return its number."""
+        self.titles.append(make_storable(" ".join(title.split())))
+        self.labels.append(None if not label or is_missing(label) else label)
+        self.columns.append(dict(columns or {}))
+        return len(self.titles) - 1
 
-def _is_matrix(path: Path) -> bool:
-    """Return whether a file is a document-term matrix, by the names of its columns and the numbers below them."""
-    return isinstance(find_counts(path), Matrix)
+    def add(self, owner: int, word: int, value: float) -> None:
+        """Add the count of a word in a document."""
+        self.owners.append(owner)
+        self.places.append(word)
+        self.values.append(value)
+
+    def make_counts(self, path: Path) -> Counts:
+        """Return all counts, sorted by document."""
+        owners, words = (np.array(each, np.int64) for each in (self.owners, self.places))
+        values, order = np.array(self.values, np.float64), np.argsort(owners, kind="stable")
+        whole = matrices.is_whole(values)
+        lengths = np.bincount(owners, minlength=len(self.titles))
+        counts = Counts.of(lengths, words[order], values[order].astype(np.int64 if whole else np.float64))
+        return matrices.tidy_counts(counts, len(self.words), path, whole=whole)
 
 
-def _belongs_to_matrices(path: Path) -> bool:
-    """Return whether a file in a folder is a matrix; .txt files in a folder are texts."""
-    return packing.find_suffix(path) != ".txt" and _is_matrix(path)
+def _make_recogniser(kind: type[Matrix] | type[Places], *, in_folder: bool = False) -> Callable[[Path], bool]:
+    """Return a function that tells whether a file is such a table; .txt files in a folder are texts."""
+    return lambda path: not (in_folder and packing.find_suffix(path) == ".txt") and isinstance(find_counts(path), kind)
 
 
-recognise_dtm = packing.make_recogniser(_is_matrix, _belongs_to_matrices)
+_belongs_to_matrices, _belongs_to_triples = (_make_recogniser(kind, in_folder=True) for kind in (Matrix, Places))
+recognise_dtm = packing.make_recogniser(_make_recogniser(Matrix), _belongs_to_matrices)
+recognise_triples = packing.make_recogniser(_make_recogniser(Places), _belongs_to_triples)
+
+
+def _open_first(path: Path, options: ImportOptions) -> tuple[Table, list[list[str]]]:
+    """Return a table and its first rows; refuse one without rows."""
+    table = open_table(path, options)
+    sample = [row for _, row in islice(table.rows(path), _SAMPLE)]
+    if not sample:
+        raise IngestError(path, "has no counts below its line of column names")
+    return table, sample
 
 
 def read_dtm(path: Path, options: ImportOptions) -> CountSource:
     """Read the rows as documents; a matrix of words x documents is transposed."""
     parts = packing.find_parts(path, _belongs_to_matrices, "document-term matrix")
     first = parts[0].path
-    table = open_table(first, options)
-    sample = [row for _, row in islice(table.rows(first), _DTM_SAMPLE)]
-    if not sample:
-        raise IngestError(first, "has no counts below its line of column names")
+    table, sample = _open_first(first, options)
     matrix = find_matrix(table.names.names, sample) or take_matrix(table.names.names, sample)
     if not matrix.counts:
         raise IngestError(first, "has no column of counts: numbers from 0 on below the name of a word")
-    cells, sizes = _MatrixCells(), []
+    cells, sizes = _Cells(), list[int]()
     for each in parts:
-        before = len(cells.titles)
         (_read_transposed if matrix.turned else _read_matrix)(each.path, table, matrix, cells)
-        sizes.append(len(cells.titles) - before)
+        sizes.append(len(cells.titles) - sum(sizes))
     part, titles = packing.number_documents(parts, sizes)
-    values = np.frombuffer(cells.values, np.float64) if cells.values else np.empty(0)
-    whole = matrices.is_whole(values)
-    lengths, words = np.array(cells.lengths, np.int64), np.array(cells.places, np.int64)
-    counts = Counts.of(lengths, words, values.astype(np.int64) if whole else values)
-    counts = matrices.tidy_counts(counts, len(cells.words), first, whole=whole)
-    titles = [own or title for own, title in zip(cells.titles, titles, strict=True)]
     return matrices.make_count_source(
         path,
         cells.words,
-        counts,
-        titles,
+        cells.make_counts(first),
+        [own or title for own, title in zip(cells.titles, titles, strict=True)],
         joining.encode_labels(cells.labels, {}),
         columns=cells.columns,
         part=part,
@@ -390,65 +408,38 @@ def _describe_columns(table: Table, matrix: Matrix) -> dict[str, str]:
     """Describe the roles of the columns, for the report."""
     if matrix.turned and matrix.title is not None:
         return {"words": f"the rows, by the column {table.names.names[matrix.title]!r}; the columns are the documents"}
-    descriptions = {"words": f"the names of {len(matrix.counts):,} columns"}
-    if matrix.title is not None:
-        descriptions["titles"] = f"in the column {table.names.names[matrix.title]!r}"
-    if matrix.label is not None:
-        descriptions["classes"] = f"in the column {table.names.names[matrix.label]!r}"
-    return descriptions
+    roles = {"titles": matrix.title, "classes": matrix.label}
+    named = {role: f"in the column {table.names.names[place]!r}" for role, place in roles.items() if place is not None}
+    return {"words": f"the names of {len(matrix.counts):,} columns"} | named
 
 
-def _read_matrix(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) -> None:
+def _read_matrix(path: Path, table: Table, matrix: Matrix, cells: _Cells) -> None:
     """Add the rows of a file to ``cells`` as documents."""
     names = table.names.names
-    words = [_read_word(names[place], path, 1) for place in matrix.counts]
-    numbers = [cells.words.setdefault(word, len(cells.words)) for word in words]
-    places = list(zip(matrix.counts, numbers, strict=True))
+    words = [_read_name(names[place], "a column of counts has no name, which is its word", path, 1)
+             for place in matrix.counts]  # fmt: skip
+    places = [(place, cells.words.setdefault(word, len(cells.words)))
+              for place, word in zip(matrix.counts, words, strict=True)]  # fmt: skip
     for line, row in table.rows(path):
-        row_cells = [(number, row[place]) for place, number in places if row[place] not in _ZEROS]
-        _add_document(row_cells, cells, path, line)
-        label = "" if matrix.label is None else row[matrix.label].strip()
-        cells.labels.append(None if not label or is_missing(label) else label)
-        cells.titles.append("" if matrix.title is None else make_storable(" ".join(row[matrix.title].split())))
-        cells.columns.append({names[place]: row[place] for place in matrix.others})
-
-
-def _read_transposed(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) -> None:
-    """Add the columns of a file, whose rows are words, to ``cells`` as documents."""
-    documents: list[list[tuple[int, str]]] = [[] for _ in matrix.counts]
-    lines: list[int] = []
-    for line, row in table.rows(path):
-        number = cells.words.setdefault(_read_word(row[matrix.title or 0], path, line), len(cells.words))
-        lines.append(line)
-        for document, place in zip(documents, matrix.counts, strict=True):
+        title, label = ("" if place is None else row[place] for place in (matrix.title, matrix.label))
+        owner = cells.add_document(title, label.strip(), {names[place]: row[place] for place in matrix.others})
+        for place, word in places:
             if row[place] not in _ZEROS:
-                document.append((number, row[place]))
-    for document, place in zip(documents, matrix.counts, strict=True):
-        _add_document(document, cells, path, None)
-        cells.labels.append(None)
-        cells.titles.append(make_storable(table.names.names[place]))
-        cells.columns.append({})
+                cells.add(owner, word, _read_count(row[place], path, line))
 
 
-def _add_document(row_cells: Sequence[tuple[int, str]], cells: _MatrixCells, path: Path, line: int | None) -> None:
-    """Add the counts of a document, given as pairs of word number and cell."""
-    before = len(cells.values)
-    for number, cell in row_cells:
-        value = _read_count(cell, path, line)
-        if value:
-            cells.places.append(number)
-            cells.values.append(value)
-    cells.lengths.append(len(cells.values) - before)
+def _read_transposed(path: Path, table: Table, matrix: Matrix, cells: _Cells) -> None:
+    """Add the columns of a file, whose rows are words, to ``cells`` as documents."""
+    owners = [cells.add_document(table.names.names[place]) for place in matrix.counts]
+    for line, row in table.rows(path):
+        name = _read_name(row[matrix.title or 0], "a column of counts has no name, which is its word", path, line)
+        word = cells.words.setdefault(name, len(cells.words))
+        for owner, place in zip(owners, matrix.counts, strict=True):
+            if row[place] not in _ZEROS:
+                cells.add(owner, word, _read_count(row[place], path, line))
 
 
-def _read_word(name: str, path: Path, line: int) -> str:
-    word = make_storable(" ".join(name.split()))
-    if not word:
-        raise IngestError(path, "a column of counts has no name, which is its word", line)
-    return word
-
-
-def _read_count(cell: str, path: Path, line: int | None) -> float:
+def _read_count(cell: str, path: Path, line: int) -> float:
     """Return a count of a matrix, which may be a fraction; an empty cell is 0."""
     try:
         value = float(cell) if cell.strip() else 0.0
@@ -459,52 +450,28 @@ def _read_count(cell: str, path: Path, line: int | None) -> float:
     return value
 
 
-_WHOLE = re.compile(r"\+?([0-9]{1,18})(?:\.0*)?")
-_TRIPLE_SAMPLE = 60  # rows from which the columns are found
-_N_TRIPLE_COLUMNS = 3
-
-
-class _TripleCells:
-    """Rows, columns and counts of a table with three columns, collected while files are read."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, int] = {}
-        self.columns: dict[str, int] = {}
-        self.owners, self.words, self.counts = array("q"), array("q"), array("q")
-
-
-def _has_triples(path: Path) -> bool:
-    """Return whether a file has a document, a word and a count in each row, under known names."""
-    return isinstance(find_counts(path), Places)
-
-
-def _belongs_to_triples(path: Path) -> bool:
-    """Return whether a file in a folder is a table of counts; .txt files in a folder are texts."""
-    return packing.find_suffix(path) != ".txt" and _has_triples(path)
-
-
-recognise_triples = packing.make_recogniser(_has_triples, _belongs_to_triples)
-
-
 def read_triples(path: Path, options: ImportOptions) -> CountSource:
     """Read rows as documents and columns as words, in order of appearance; repeated pairs are added."""
     parts = packing.find_parts(path, _belongs_to_triples, "table of counts")
     first = parts[0].path
-    table = open_table(first, options)
-    places = _find_columns(first, table, options)
-    cells = _TripleCells()
-    sizes: list[int] = []
+    table, sample = _open_first(first, options)
+    names = table.names.names
+    places = find_places(names, sample) if options.header != "no" else None
+    if places is None and len(names) != _FEWEST_CELLS:
+        cause = f"has {len(names)} columns where row, column and count should be"
+        raise IngestError(first, f"{cause}; name them row, column and count, or say how cells are separated", 1)
+    cells, sizes, rows = _Cells(), list[int](), dict[str, int]()
     for each in parts:
-        _read_part(each.path, table, places, cells, sum(sizes))
-        sizes.append(len(cells.rows) - sum(sizes))
-    if not cells.rows:
-        raise IngestError(first, "has no counts below its line of column names")
-    part, _ = packing.number_documents(parts, sizes)
-    notes = [*_list_notes(first, table, options), *_note_columns(table, places)]
-    understood = _describe_table(first, table, options)
-    counts = _make_counts(cells, first)
+        _read_triple_part(each.path, table, places or Places(0, 1, 2), cells, rows)
+        sizes.append(len(rows) - sum(sizes))
     return matrices.make_count_source(
-        path, cells.columns, counts, list(cells.rows), part=part, notes=notes, understood=understood
+        path,
+        cells.words,
+        cells.make_counts(first),
+        cells.titles,
+        part=packing.number_documents(parts, sizes)[0],
+        notes=[*_list_notes(first, table, options), *_note_columns(table, places or Places(0, 1, 2))],
+        understood=_describe_table(first, table, options),
     )
 
 
@@ -519,42 +486,26 @@ def _note_columns(table: Table, places: Places) -> list[str]:
     return [f"counts are those of {used[0]!r}, {used[1]!r} and {used[2]!r}{left_out}"] if others else []
 
 
-def _make_counts(cells: _TripleCells, path: Path) -> Counts:
-    """Return the counts sorted by row."""
-    owners, words, values = (np.frombuffer(each, np.int64) for each in (cells.owners, cells.words, cells.counts))
-    order = np.argsort(owners, kind="stable")
-    lengths = np.bincount(owners, minlength=len(cells.rows))
-    return matrices.tidy_counts(Counts.of(lengths, words[order], values[order]), len(cells.columns), path)
-
-
-def _read_part(path: Path, table: Table, places: Places, cells: _TripleCells, before: int) -> None:
-    """Add the lines of a file; refuse a row among the ``before`` first ones, which belong to another file."""
+def _read_triple_part(path: Path, table: Table, places: Places, cells: _Cells, rows: dict[str, int]) -> None:
+    """Add the lines of a file; refuse a row that another file has, too."""
+    before = len(rows)
     for line, row in table.rows(path):
-        owner = cells.rows.setdefault(_read_name(row[places.row], "row", path, line), len(cells.rows))
-        if owner < before:
-            name = row[places.row].strip()[:40]
-            cause = f"the row {name!r} is in the training file too, and is either of the training or of the test"
+        name = _read_name(row[places.row], "the row has no name", path, line)
+        if name not in rows:
+            rows[name] = cells.add_document(name)
+        if rows[name] < before:
+            cause = f"the row {name[:40]!r} is in the training file too, and is either of the training or of the test"
             raise IngestError(path, cause, line)
-        cells.owners.append(owner)
-        column = _read_name(row[places.column], "column", path, line)
-        cells.words.append(cells.columns.setdefault(column, len(cells.columns)))
-        cells.counts.append(1 if places.value is None else _read_whole_count(row[places.value], path, line))
+        word = _read_name(row[places.column], "the column has no name", path, line)
+        value = 1 if places.value is None else _read_whole_count(row[places.value], path, line)
+        cells.add(rows[name], cells.words.setdefault(word, len(cells.words)), value)
 
 
-def _find_columns(path: Path, table: Table, options: ImportOptions) -> Places:
-    """Return the columns of row, column and count, by their names or else in this order."""
-    sample = [row for _, row in islice(table.rows(path), _TRIPLE_SAMPLE)]
-    places = find_places(table.names.names, sample) if options.header != "no" else None
-    if places is None and len(table.names.names) != _N_TRIPLE_COLUMNS:
-        cause = f"has {len(table.names.names)} columns where row, column and count should be"
-        raise IngestError(path, f"{cause}; name them row, column and count, or say how cells are separated", 1)
-    return places or Places(0, 1, 2)
-
-
-def _read_name(cell: str, kind: str, path: Path, line: int) -> str:
+def _read_name(cell: str, cause: str, path: Path, line: int) -> str:
+    """Return a cell as a name on one line; raise an error if it is empty."""
     name = make_storable(" ".join(cell.split()))
     if not name:
-        raise IngestError(path, f"the {kind} has no name", line)
+        raise IngestError(path, cause, line)
     return name
 
 

@@ -1,9 +1,19 @@
-"""Readers of counts in matrices and arrays: MatrixMarket, NumPy and SciPy, MATLAB, and images in idx files."""
+"""Readers of counts in matrices and arrays: MatrixMarket, NumPy and SciPy, MATLAB, and images in idx files.
 
+A damaged file of MATLAB can crash the library or fill the memory.  Therefore
+``python -P -m topiary.app.ingest.readers.counts_arrays FILE FOLDER`` reads it and saves its arrays by name in the
+folder; a refusal goes to standard output, as JSON.
+"""
+
+import json
 import math
+import os
+import subprocess
+import sys
+import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,7 +27,8 @@ from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers import matrices
 from topiary.app.ingest.source import BLOCK, Array, CountSource, Reader, Rows, make_untitled
-from topiary.app.ingest.tables import joining
+from topiary.app.ingest.tables import joining, sniff
+from topiary.app.machine import build_python_path
 from topiary.engine.contract import TEST, TRAIN, Counts
 
 _SHORTEST_ENTRY = len(b"1 1\n")  # bytes of the shortest entry
@@ -230,7 +241,7 @@ HALF_BRIGHT = 128  # the least grey value of a bright pixel
 
 def is_idx(path: Path) -> bool:
     """Return whether a file begins with the magic number of idx images."""
-    return packing.read_start(path)[:4] == IMAGES.to_bytes(4, "big")
+    return sniff.look_at(path).raw[:4] == IMAGES.to_bytes(4, "big")
 
 
 recognise_idx = packing.make_recogniser(is_idx, lambda file: "idx3" in file.name and is_idx(file))
@@ -325,14 +336,136 @@ _MTX_FILES = "MatrixMarket: NAME.mtx or gensim's NAME.mm with its vocabulary or 
 _NPZ_FILES = "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt next to it"
 _IDX_FILES = "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)"
 
+ROOM = 1 << 31  # bytes of memory for any file
+ROOM_FOR_EACH = 32  # more bytes of memory for each byte of the file
+PATIENCE = 60.0  # seconds for any file
+PATIENCE_FOR_EACH = 1e-5  # more seconds for each byte of the file
+
+_OUTPUT = "arrays.npz"
+_REFUSED, _NO_MEMORY = 3, 4  # exit statuses
+
+
+def read_apart(path: Path) -> dict[str, Array]:
+    """Return the arrays of `read_arrays`, read in another process.
+
+    Raises
+    ------
+    IngestError
+        If the process refuses the file, crashes, takes too long or needs too much memory.
+    """
+    with tempfile.TemporaryDirectory(prefix="topiary-apart-") as folder:
+        patience = PATIENCE + PATIENCE_FOR_EACH * path.stat().st_size
+        try:
+            status, refusal = launch_child(path, folder, patience)
+        except subprocess.TimeoutExpired:
+            cause = f"could not be read within {patience:.0f} seconds, which no sound file of its size takes"
+            raise IngestError(path, f"{cause}; save it again") from None
+        if status == _REFUSED:
+            raise IngestError(path, json.loads(refusal))
+        if status == _NO_MEMORY:
+            cause = f"needs more than {_limit_memory(path) >> 20:,} MB of memory, which no sound file of its size does"
+            raise IngestError(path, f"{cause}; save it again, or a part of it")
+        if status != 0:
+            raise IngestError(path, "is damaged so badly that reading it ends the program that tries; save it again")
+        with np.load(Path(folder, _OUTPUT), allow_pickle=False) as saved:
+            return dict(saved)
+
+
+def pack_texts(strings: Iterable[str]) -> Array:
+    """Pack texts into an array of bytes; an array of strings would take the length of the longest for each."""
+    return np.frombuffer(json.dumps(list(strings)).encode(), np.uint8)
+
+
+def unpack_texts(array: Array) -> list[str]:
+    """Return the texts packed by `pack_texts`."""
+    return list(map(str, json.loads(array.tobytes())))
+
+
+def launch_child(path: Path, folder: str, patience: float) -> tuple[int, str]:
+    """Run the other process; return its exit status and its refusal as JSON, "" if there is none."""
+    one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # less memory
+    process = subprocess.run(  # noqa: S603 - our own module
+        [sys.executable, "-P", "-m", __name__, os.path.abspath(path), folder],  # noqa: PTH100 - keeps links
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": build_python_path()} | one_thread,
+        timeout=patience,
+        check=False,
+        text=True,
+        encoding="utf-8",
+    )
+    return process.returncode, process.stdout
+
+
+def run_child(path: Path, folder: str) -> tuple[int, str]:
+    """Read a file and save its arrays, in the other process; return the exit status and the refusal as JSON."""
+    try:
+        arrays: dict[str, Any] = read_arrays(path)
+        np.savez(Path(folder, _OUTPUT), **arrays)
+    except IngestError as error:
+        return _REFUSED, json.dumps(error.cause)
+    except MemoryError:
+        return _NO_MEMORY, ""
+    return 0, ""
+
+
+def limit_process(path: Path) -> None:
+    """Limit this process's memory and the size of files it writes by the size of ``path``; disable core dumps."""
+    if sys.platform == "win32":  # has no such limits
+        return
+    import resource
+
+    for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+        most = 0 if kind == resource.RLIMIT_CORE else _limit_memory(path)
+        hard = resource.getrlimit(kind)[1]
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (allowed, hard))
+
+
+def _limit_memory(path: Path) -> int:
+    return ROOM + ROOM_FOR_EACH * path.stat().st_size
+
+
+def run_command() -> int:
+    """Read the file and write to the folder of the command line; return the exit status."""
+    path, folder = sys.argv[1:]
+    limit_process(Path(path))
+    status, refusal = run_child(Path(path), folder)
+    sys.stdout.write(refusal)
+    return status
+
+
 TRAINING, OBSERVED, SCORED = "wordsTrain", "wordsHeldout", "wordsTest"
 VOCABULARY, NAMES = "vocabulary", "labelsToGroup"
 LABEL_ARRAYS = ("labelsTrain", "labelsTest")
+PARTS = ("data", "indices", "indptr", "shape")  # attributes of a sparse matrix of documents x words
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Return the variables of a corpus: matrices in `PARTS` such as ``wordsTrain.data``, packed strings, and labels.
+
+    Raises
+    ------
+    IngestError
+        If the file cannot be read, or a variable is of the wrong kind.
+    """
+    loaded = _load_matlab(path)
+    words = _read_strings(loaded, VOCABULARY, path)
+    arrays: dict[str, Array] = {VOCABULARY: pack_texts(words)}
+    matrices = [TRAINING, *((OBSERVED, SCORED) if OBSERVED in loaded and SCORED in loaded else ())]
+    for name in matrices:
+        matrix = _read_matrix(loaded, name, path, len(words))
+        arrays |= {f"{name}.{part}": np.asarray(getattr(matrix, part)) for part in PARTS}
+    arrays |= {name: _read_label_array(loaded, name, path) for name in LABEL_ARRAYS if name in loaded}
+    if NAMES in loaded:
+        arrays[NAMES] = pack_texts(_read_strings(loaded, NAMES, path))
+    return arrays
 
 
 def _load_matlab(path: Path) -> dict[str, Any]:
     """Return the variables of a MATLAB file; refuse a file that cannot be read or is not a corpus."""
-    if packing.read_start(path, 6) != b"MATLAB":
+    if not sniff.look_at(path).raw.startswith(b"MATLAB"):
         raise IngestError(path, "is not a MATLAB file of version 5 or later")
     try:
         with packing.open_seekable(path) as stream:
@@ -415,13 +548,14 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
     the corpus gets their sum, and the scored tokens separately.
     """
     (path, _), *_ = packing.find_parts(path, _is_matlab, "MATLAB")
-    variables = _load_matlab(path)
-    words = _read_strings(variables, VOCABULARY, path)
-    train = whole = _read_matrix(variables, TRAINING, path, len(words))
-    part, scored = np.full(train.shape[0], TRAIN, np.int8), None
-    has_test = OBSERVED in variables and SCORED in variables
+    arrays = read_apart(path)
+    words = tuple(unpack_texts(arrays[VOCABULARY]))
+    train = _make_csr(arrays, TRAINING)
+    has_test = f"{SCORED}.data" in arrays
+    part = np.full(train.shape[0], TRAIN, np.int8)
+    whole, scored = train, None
     if has_test:
-        observed, held_out = (_read_matrix(variables, name, path, len(words)) for name in (OBSERVED, SCORED))
+        held_out, observed = _make_csr(arrays, SCORED), _make_csr(arrays, OBSERVED)
         if observed.shape != held_out.shape:
             cause = f"{OBSERVED} has {observed.shape[0]:,} documents, but {SCORED} has {held_out.shape[0]:,}"
             raise IngestError(path, f"{cause}; they must be two parts of the same documents")
@@ -432,23 +566,26 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
         no_tokens = scipy_sparse.csr_matrix(train.shape, dtype=held_out.dtype)
         scored = matrices.tidy_matrix(scipy_sparse.vstack([no_tokens, held_out], format="csr"), path)
     counts = matrices.tidy_matrix(whole, path)
-    encoded = _join_labels(variables, path, len(part), train.shape[0])
+    encoded = _join_labels(arrays, path, len(part), train.shape[0])
     titles = [f"train {n + 1}" if n < train.shape[0] else f"test {n - train.shape[0] + 1}" for n in range(len(part))]
     return matrices.make_count_source(
         path, words, counts, titles, encoded, scored=scored, part=part if has_test else None, kind="counts"
     )
 
 
-def _join_labels(
-    variables: dict[str, Any], path: Path, n_documents: int, n_train: int
-) -> tuple[Array, tuple[str, ...]]:
+def _make_csr(arrays: dict[str, Array], name: str) -> scipy_sparse.csr_matrix:
+    data, indices, indptr, shape = (arrays[f"{name}.{part}"] for part in PARTS)
+    return scipy_sparse.csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()))
+
+
+def _join_labels(arrays: dict[str, Array], path: Path, n_documents: int, n_train: int) -> tuple[Array, tuple[str, ...]]:
     """Return the class of each document, training documents first, and the class names."""
-    raw = [_read_label_array(variables, name, path) for name in LABEL_ARRAYS if name in variables]
+    raw = [arrays[name] for name in LABEL_ARRAYS if name in arrays]
     if not raw:
         return np.full(n_documents, -1, np.int32), ()
     if [len(each) for each in raw] != [n_train, n_documents - n_train][: len(raw)] or sum(map(len, raw)) != n_documents:
         raise IngestError(path, "labelsTrain and labelsTest do not have one label for each document")
-    names = _read_strings(variables, NAMES, path) if NAMES in variables else ()
+    names = unpack_texts(arrays[NAMES]) if NAMES in arrays else []
     numbered = {str(number): name for number, name in enumerate(names, 1)}
     return joining.encode_labels((joining.write_label(label) for each in raw for label in each.tolist()), numbered)
 
@@ -462,3 +599,7 @@ READERS = (
     Reader("idx", _IDX_FILES, ("levels",), recognise_idx, read_idx),
     Reader("mat", _MAT_FILES, (), packing.make_recogniser(_is_matlab, single=True), read_mat),
 )
+
+
+if __name__ == "__main__":
+    sys.exit(run_command())

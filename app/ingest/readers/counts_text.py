@@ -37,7 +37,7 @@ def _is_ldac(path: Path) -> bool:
     """Return whether a file ends in ``.ldac`` or ``.lda-c``, or is a ``.dat`` that begins with ``n word:count ...``."""
     if packing.find_suffix(path) in (".ldac", ".lda-c"):
         return True
-    first = packing.read_start(path).split(b"\n")[0].split()
+    first = sniff.look_at(path).raw.split(b"\n", 1)[0].split()
     return packing.find_suffix(path) == ".dat" and len(first) > 1 and first[0].isdigit() and b":" in first[1]
 
 
@@ -107,7 +107,7 @@ def _is_uci(path: Path) -> bool:
     """Return whether the first three lines of a file have one number each, and the fourth has three."""
     if packing.find_suffix(path) not in (".txt", ".dat", ".bow", ""):
         return False
-    first = [line.split() for line in packing.read_start(path, 200).splitlines()[: _UCI_SIZES + 1]]
+    first = [line.split() for line in sniff.look_at(path).raw[:200].splitlines()[: _UCI_SIZES + 1]]
     return [len(line) for line in first] == [1, 1, 1, 3] and all(each.isdigit() for line in first for each in line)
 
 
@@ -190,7 +190,7 @@ def _is_def(path: Path) -> bool:
     """Return whether a file is a ``.dat`` whose first two lines have two numbers each."""
     if packing.find_suffix(path) != ".dat":
         return False
-    first = [line.split() for line in packing.read_start(path).split(b"\n")[:3]]
+    first = [line.split() for line in sniff.look_at(path).raw.split(b"\n", 3)[:3]]
     return [len(line) for line in first[:2]] == [2, 2] and all(word.isdigit() for line in first[:2] for word in line)
 
 
@@ -306,7 +306,7 @@ def read_mallet(path: Path, options: ImportOptions) -> TextSource:
     """Return a source whose documents are the lines of MALLET files."""
     parts = packing.find_parts(path, _is_mallet, "MALLET", several=True)
     first = parts[0].path
-    if packing.read_start(first, 4) == _SERIALISED:
+    if sniff.look_at(first).raw.startswith(_SERIALISED):
         cause = "holds instances that MALLET has saved, which only MALLET reads"
         raise IngestError(first, f"{cause}; give the file of lines that they were made of")
     sample = [text for _, text in islice(packing.read_lines(first, options.encoding), _SAMPLE) if text.strip()]
@@ -625,11 +625,6 @@ def _label_file(name: PurePosixPath) -> str | None:
     return "/".join(part for part in name.parts[:-1] if not re.fullmatch(r"ngrams?[1-9]?", part, re.IGNORECASE)) or None
 
 
-def _title_file(name: PurePosixPath) -> str:
-    """Return the name of a file without endings and without markers such as ``wordcounts-``."""
-    return _COUNTS_PREFIX.sub("", _NGRAM_ENDING.sub("", packing.strip_endings(name)))
-
-
 def _read_wordcount_blocks(count_file: CountFile, names: list[PurePosixPath], labels: Array) -> Iterator[Rows]:
     """Yield the counted files in blocks."""
     read = count_file.reader()
@@ -640,7 +635,7 @@ def _read_wordcount_blocks(count_file: CountFile, names: list[PurePosixPath], la
         yield Rows(
             read(start, end),
             labels[start:end],
-            [_title_file(name) for name in block_names],
+            [_COUNTS_PREFIX.sub("", _NGRAM_ENDING.sub("", packing.strip_endings(name))) for name in block_names],
             [""] * len(block_names),
             columns,
         )

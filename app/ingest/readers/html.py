@@ -47,9 +47,9 @@ def read_page(page: str) -> tuple[str, str]:
         return "", ""
     # The parser leaves out the ends of blocks that it has closed before, so that words on both sides would be joined.
     raw = _BLOCK_END.sub(r"\g<0> ", page.replace("\0", "")).encode("utf-8", "replace")
-    reader = _PageReader()
-    etree.fromstring(raw, etree.HTMLParser(target=reader, encoding="utf-8", huge_tree=True))
-    return " ".join("".join(reader.title).split()), _PAGE_GAP.sub(_shorten_gap, "".join(reader.text)).strip()
+    parser = etree.HTMLParser(target=_PageReader(), encoding="utf-8", huge_tree=True)
+    title, text = etree.fromstring(raw, parser)
+    return title, text
 
 
 def _shorten_gap(gap: re.Match[str]) -> str:
@@ -85,5 +85,7 @@ class _PageReader:
         elif not self._inside:
             self.text.append(re.sub(r"\s+", " ", text))
 
-    def close(self) -> None:
-        """End the page."""
+    def close(self) -> tuple[str, str]:
+        """Return the title and the text."""
+        text = _PAGE_GAP.sub(_shorten_gap, "".join(self.text)).strip()
+        return " ".join("".join(self.title).split()), text

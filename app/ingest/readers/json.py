@@ -27,7 +27,6 @@ Record: TypeAlias = Mapping[str, Any]
 
 _DEEPEST = 12  # levels of nested objects that are searched
 _WEIGHED = 40  # first records, by which a place is judged
-_MANY_TEXTS = 20  # so many texts in an object are texts by id, not the fields of one record
 _MOST_NAMES = 4  # places in a sentence
 _CLEAR_RATIO = 3  # times more letters than another place, from which a choice is clear
 _NAME_BONUS = 1_000  # letters that a field with the usual name of a text is worth
@@ -101,7 +100,7 @@ def find_at(value: Any, path: tuple[str, ...]) -> Place | None:
     if items and all(isinstance(each, str) for each in items):
         return Place(path, "an array of texts", [{"text": each} for each in items], 0)
     records = [each for each in items if isinstance(each, dict)]
-    return Place(path, "", records, 0) if records else _read_rows(items, path)
+    return Place(path, "", records, 0) if records else None
 
 
 def list_names(value: Any) -> str:
@@ -174,28 +173,11 @@ def _walk_array(value: Sequence[Any], path: tuple[str, ...], depth: int) -> Iter
         texts = [{"text": each} for each in value]
         if sum(map(is_prose, value)) > len(value) / 2:
             yield Place(path, "an array of texts", texts, weigh_records(texts) - _NAME_BONUS)
-    elif field := _read_rows(value, path):
-        yield field
-
-
-def _read_rows(value: Sequence[Any], path: tuple[str, ...], names: Sequence[str] = ()) -> Place | None:
-    """Return rows of cells as records; if no names are given, take them from the first row or number the columns."""
-    rows = [each for each in value if isinstance(each, list)]
-    if not rows or len(rows) < len(value) or len({len(row) for row in rows}) != 1:
-        return None
-    if not names and all(isinstance(cell, str) and len(cell) <= 60 for cell in rows[0]) and len(rows) > 1:
-        n_known = sum(map(column_names.is_known, rows[0]))
-        names, rows = (rows[0], rows[1:]) if 2 * n_known >= len(rows[0]) else ((), rows)
-    columns = list(map(str, names)) or [str(n) for n in range(1, len(rows[0]) + 1)]
-    if len(columns) != len(rows[0]) or len(set(columns)) < len(columns):
-        return None
-    records = [dict(zip(columns, row, strict=True)) for row in rows]
-    return Place(path, "rows of cells", records, weigh_records(records))
 
 
 def _find_arrangement(value: Record, path: tuple[str, ...]) -> Place | None:
-    """Return the records of an object that is a table, or has records by id or in groups; None for any other."""
-    for shape in (_find_split, _find_by_columns, _find_by_id, _find_groups, _find_texts):
+    """Return the records of an object that is a table, or has records by id; None for any other."""
+    for shape in (_find_split, _find_by_columns, _find_by_id):
         if found := shape(value):
             return found._replace(path=path)
     return None
@@ -207,9 +189,11 @@ def _find_split(value: Record) -> Place | None:
     if not isinstance(columns, list) or not columns:
         return None
     if isinstance(rows, list) and rows:
-        names = [each.get("name", "") if isinstance(each, dict) else str(each) for each in columns]
-        place = _read_rows(rows, (), names) if all(isinstance(row, list) for row in rows) else None
-        return place and place._replace(shape="columns, and rows of cells")
+        if not all(isinstance(row, list) and len(row) == len(columns) for row in rows):
+            return None
+        names = [str(each.get("name", "")) if isinstance(each, dict) else str(each) for each in columns]
+        records = [dict(zip(names, row, strict=True)) for row in rows]
+        return Place((), "columns, and rows of cells", records, weigh_records(records))
     if all(isinstance(each, dict) and isinstance(each.get("values"), list) for each in columns):
         return _find_by_columns({str(each.get("name")): each["values"] for each in columns})
     return None
@@ -229,8 +213,6 @@ def _find_by_columns(value: Record) -> Place | None:
     elif all(isinstance(each, list) for each in inner) and len({len(each) for each in inner}) == 1 and inner[0]:
         if any(isinstance(cell, dict) for each in inner for cell in each[:_WEIGHED]):
             return None
-        if len(inner) > 1 and all(_are_prose(each) for each in inner) and not any(map(column_names.is_known, value)):
-            return None  # texts in groups
         records = [dict(zip(value, row, strict=True)) for row in zip(*inner, strict=True)]
     else:
         return None
@@ -266,41 +248,6 @@ def _find_by_id(value: Record) -> Place | None:
     records = [{id_field: key} | each for key, each in value.items() if isinstance(each, dict)]
     worth = weigh_records(records)
     return Place((), "records by id", records, worth) if worth else None
-
-
-def _find_groups(value: Record) -> Place | None:
-    """Read ``{"garden": [{...}, ...], "sea": [...]}``: arrays of records or texts, by label or split."""
-    filled = {name: each for name, each in value.items() if each}
-    if len(filled) < 2 or not all(isinstance(each, list) for each in filled.values()):
-        return None
-    group_field = "split" if {name.lower() for name in filled} <= set(PARTS) else "group"
-    if all(_are_prose(each) for each in filled.values()):
-        records: list[Record] = [{group_field: name, "text": text} for name, texts in filled.items() for text in texts]
-    elif all(isinstance(each, dict) for array in filled.values() for each in array):
-        first_fields = [set(array[0]) for array in filled.values()]
-        if not set.intersection(*first_fields) or not all(weigh_records(array) for array in filled.values()):
-            return None
-        is_used = any(group_field in array[0] for array in filled.values())
-        records = [
-            {**({} if is_used else {group_field: name}), **each} for name, array in filled.items() for each in array
-        ]
-    else:
-        return None
-    return Place((), f"records by {group_field}", records, weigh_records(records))
-
-
-def _find_texts(value: Record) -> Place | None:
-    """Read ``{"0": "a text", "1": "another one"}``, as pandas writes a Series."""
-    texts = [each for each in value.values() if isinstance(each, str)]
-    are_numbers = all(map(_is_number, value))
-    if (
-        len(texts) < len(value)
-        or not (are_numbers or len(texts) >= _MANY_TEXTS)
-        or 2 * sum(map(is_prose, texts)) <= len(texts)
-    ):
-        return None
-    records = [{"text": text} if are_numbers else {"id": key, "text": text} for key, text in value.items()]
-    return Place((), "texts by id", records, weigh_records(records))
 
 
 def weigh_records(records: Sequence[Record]) -> int:
@@ -372,14 +319,10 @@ def _is_number(name: str) -> bool:
     return name.removeprefix("-").isdecimal()
 
 
-def _are_prose(values: Sequence[Any]) -> bool:
-    return all(isinstance(each, str) for each in values) and sum(map(is_prose, values)) > len(values) / 2
-
-
 Values: TypeAlias = Callable[[Path], Iterator[tuple[int, Any]]]
 
 _SAMPLE = 200  # records, or values of a file, by which its layout is decided
-_ROWS, _NAMELESS, _TEXTS = "rows of cells", "rows of cells without names", "an array of texts"
+_TEXTS = "an array of texts"  # the shape of an array without records
 
 
 class _Layout(NamedTuple):
@@ -441,7 +384,7 @@ def make_json_source(
     sample = [record for _, record in islice(all_records, _SAMPLE)]
     if not sample:
         raise IngestError(first, f"has no documents; {empty}")
-    roles = find_roles(sample, options, first, named=layout.shape != _NAMELESS, no_text=_explain_no_text(first, values))
+    roles = find_roles(sample, options, first, no_text=_explain_no_text(first, values))
     usual = {name for record in sample if roles.text[0] in record for name in record}
     guesses = [layout.guess] if layout.guess else []
     source = make_text_source(path, parts, roles, records, options, guesses=guesses, usual=sorted(usual))
@@ -486,9 +429,6 @@ def _find_layout(path: Path, values: Values, options: ImportOptions) -> _Layout:
 
 def _find_in_values(first: list[Any], options: ImportOptions) -> _Layout:
     """Find the records in a file of several values: in an array, or one after the other."""
-    if first and all(isinstance(value, list) for value in first):
-        rows = find_at(first, ())
-        return _Layout(shape=_ROWS if rows is not None and "1" not in rows.records[0] else _NAMELESS)
     if first and all(isinstance(value, str) for value in first):
         return _Layout(shape=_TEXTS)
     records = [value for value in first if isinstance(value, dict)]
@@ -511,10 +451,6 @@ def _complete_layout(records: Sequence[Record], layout: _Layout, options: Import
 
 def _read_plain(path: Path, values: Values, layout: _Layout) -> Iterator[tuple[int, Record]]:
     """Yield the unchanged records of a file, each with the line on which it begins."""
-    if layout.shape in (_ROWS, _NAMELESS) and layout.path is None:
-        place = find_at([value for _, value in values(path)], ())
-        yield from ((1, record) for record in (place.records if place else ()))
-        return
     for line, value in values(path):
         if layout.path is not None:
             place = find_at(value, layout.path)
@@ -545,7 +481,7 @@ def recognise_json(path: Path) -> bool:
         return bool(packing.list_files(path, recognise_json)) or bool(_list_below(path))
     if packing.find_suffix(path) != ".json" or packing.strip_packing(path.name) in _METADATA_FILES:
         return False
-    return packing.read_start(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{")
+    return sniff.look_at(path).first in (b"[", b"{")
 
 
 def read_json(path: Path, options: ImportOptions) -> TextSource:
@@ -723,7 +659,6 @@ _CLOCK = re.compile(r"\d+(?:\.\d+)?s?|(?:\d+:)?\d{1,2}:\d{2}(?:[.,]\d+)?")
 _TIME_FIELD = re.compile(
     rb'"(?:t?_?start(?:_?time|_?ms)?|begin|from|offsets?|timestamps?|time)"\s*:\s*["\[{]?\s*"?[\d\[{"]', re.IGNORECASE
 )
-_SEARCHED = 1 << 16  # bytes of a file in which the field of a time is searched
 _SAMPLED_CUES = 40  # cues and files that are examined
 _DEEPEST_CUES = 3  # levels of objects in which cues are searched
 _LARGEST_CAPTIONS = 1 << 25  # bytes of a file
@@ -758,15 +693,15 @@ def _has_captions(path: Path) -> bool:
 
 def _is_timed(path: Path) -> bool:
     """Return whether the beginning of a file has the field of a time."""
-    return packing.find_suffix(path) in _ENDINGS and _TIME_FIELD.search(packing.read_start(path, _SEARCHED)) is not None
+    return packing.find_suffix(path) in _ENDINGS and _TIME_FIELD.search(sniff.look_at(path).raw) is not None
 
 
 def read_captions(path: Path, options: ImportOptions) -> TextSource:
     """Read the recordings as documents, titled by the name of their file, labelled by its folder."""
     in_folder = path.is_dir()
-    all_files = sorted(file for file in path.rglob("*") if file.is_file()) if in_folder else [path]
-    found = [file for file in all_files if not file.name.startswith(".")]
-    captions = [file for file in found if _is_timed(file) and _read_recordings(file)] if in_folder else found
+    captions = [
+        file for file in packing.list_visible(path) if not in_folder or (_is_timed(file) and _read_recordings(file))
+    ]
     if not captions:
         raise IngestError(path, "has no captions in JSON in it; leave --format out, or give another folder")
     if (
@@ -780,13 +715,11 @@ def read_captions(path: Path, options: ImportOptions) -> TextSource:
         divided = f"divide it with {split}, " if split else ""
         advice = f"import the folder it is in, {divided}or take every caption as a document with --format json"
         raise IngestError(path, f"{cause}: {advice}")
-    others = [file for file in found if file not in set(captions)]
-    notes = [f"left out what has no captions: {packing.describe_kinds(others)}"] if others else []
     return TextSource(
         where=str(path),
         documents=lambda: _read_documents(path, captions),
         counted=lambda document: clean_text(document.text),
-        notes=notes,
+        notes=packing.note_others(path, captions, "what has no captions"),
         understood={GUESS: "every recording is a document; --format json takes every caption as one"},
     )
 

@@ -46,24 +46,20 @@ def _is_mail(path: Path) -> bool:
     ending = packing.find_suffix(path)
     if ending in (*_MBOX, *_EML):
         return True
-    return sniff.find_plain_suffix(path) in sniff.PLAIN and sniff.find_kind_of_text(sniff.read_start(path)) == "mail"
+    return sniff.find_plain_suffix(path) in sniff.PLAIN and sniff.look_at(path).content == "mail"
 
 
 def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001 - the signature of every reader
     """Read the messages, with the subject as title, whose words are counted too; attachments are left out."""
-    all_files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    mail = [file for file in all_files if _is_mail(file)] if path.is_dir() else all_files
+    mail = [file for file in packing.list_visible(path) if file == path or _is_mail(file)]
     if not mail:
         cause = "has no mail in it: files .mbox and .eml, or messages with their headers (From:, Date:, Message-ID:)"
         raise IngestError(path, f"{cause}; leave --format out, or give another folder")
-    notes: list[str] = []
-    if others := [file for file in all_files if file not in set(mail) and not file.name.startswith(".")]:
-        notes.append(f"left out what is no mail: {packing.describe_kinds(others)}")
     return TextSource(
         where=str(path),
         documents=lambda: _read_mail_files(path, mail),
         counted=lambda document: clean_text(f"{document.title}\n{document.text}" if document.titled else document.text),
-        notes=notes,
+        notes=packing.note_others(path, mail, "what is no mail"),
     )
 
 
@@ -91,7 +87,7 @@ def _read_messages(path: Path) -> Iterator[tuple[int, bytes]]:
             raise IngestError(path, _TOO_LARGE)
         yield 1, raw if packing.find_suffix(path) != ".emlx" else _cut_length(raw)
         return
-    is_plain = sniff.begins_with_mail_headers(sniff.read_start(path))
+    is_plain = sniff.begins_with_mail_headers(sniff.look_at(path).text)
     with packing.open_file(path) as stream:
         first, number = stream.readline(packing.LARGEST_TEXT).removeprefix(b"\xef\xbb\xbf"), 1
         while first and not first.strip() and number < _MOST_BLANK:

@@ -14,7 +14,7 @@ import bibtexparser
 from bibtexparser.model import Entry, ParsingFailedBlock
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError, plural
+from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers.latex import strip_commands
 from topiary.app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
@@ -79,10 +79,7 @@ def make_record_source(
     columns = None if options.text_column is None else tuple(each.strip() for each in options.text_column.split(","))
     for name in (*(columns or ()), options.title_column, options.label_column, options.split_column):
         if name is not None and name not in names:
-            existing = ", ".join(names[:_MOST_NAMES])
-            raise IngestError(
-                paths[0], f"has no column {name!r}; it has {existing}{' …' if len(names) > _MOST_NAMES else ''}"
-            )
+            raise IngestError(paths[0], f"has no column {name!r}; it has {list_some(names, _MOST_NAMES)}")
     label = options.label_column or _choose_label(sample, labels)
     texts = columns or (text,)
     title = options.title_column or TITLE
@@ -103,10 +100,7 @@ def make_record_source(
         sentences = [_note_missing_texts(with_text, what), *notes]
         source.notes.extend(note for note in sentences if note and note not in source.notes)
 
-    if path.is_dir():
-        folder_files = [file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")]
-        if others := [file for file in folder_files if file not in paths]:
-            source.notes.append(f"left out what is of another format: {packing.describe_kinds(others)}")
+    source.notes.extend(packing.note_others(path, paths, "what is of another format"))
     if label is not None and options.label_column is None:
         source.understood[GUESS] = f"the label is {label!r} (--label-column names another)"
     return replace(source, documents=documents)

@@ -131,7 +131,7 @@ def recognise_lines(path: Path) -> bool:
     """Recognise a ``.txt`` file that is neither a bag of words nor a table."""
     if path.is_dir() or packing.find_suffix(path) != ".txt" or is_separated(path):
         return False
-    first = packing.read_start(path).splitlines()[:4]
+    first = sniff.look_at(path).raw.splitlines()[:4]
     return not (len(first) == 4 and all(line.replace(b" ", b"").isdigit() for line in first))
 
 

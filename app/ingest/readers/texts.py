@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError, plural
+from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import NONE, ImportOptions
 from topiary.app.ingest.readers import subtitles_notebooks
 from topiary.app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
@@ -693,7 +693,7 @@ class _Described:
         n_matched = f"{len(names) - len(unmatched):,} of {len(names):,} names fit"
         source.understood["file names"] = f"{self._pattern.text}: {n_matched}"
         if unmatched:
-            examples = ", ".join(map(repr, unmatched[:_EXAMPLES])) + (" …" if len(unmatched) > _EXAMPLES else "")
+            examples = list_some(list(map(repr, unmatched)), _EXAMPLES)
             subject = plural(len(unmatched), "name does", "names do")
             verb = "gives" if len(unmatched) == 1 else "give"
             source.notes.append(

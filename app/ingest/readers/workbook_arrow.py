@@ -6,7 +6,6 @@ import zipfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from datetime import date, datetime
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,6 +49,7 @@ def note_repeated_names(path: Path) -> tuple[str, ...]:
         return number_names(parquet.ParquetFile(stream).schema_arrow.names)[1]
 
 
+@packing.cache_until_changed
 def look_at_arrow(path: Path) -> tuple[dict[str, Any], ...]:
     """Return the first rows of a Parquet or Arrow file.
 
@@ -58,12 +58,6 @@ def look_at_arrow(path: Path) -> tuple[dict[str, Any], ...]:
     IngestError
         As in `read_arrow_rows`.
     """
-    status = path.stat()
-    return _look_at_arrow_file(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=16)
-def _look_at_arrow_file(path: Path, _size: int, _changed: int) -> tuple[dict[str, Any], ...]:
     with closing(read_arrow_rows(path)) as rows:
         return tuple(record for _, record in islice(rows, _ARROW_SAMPLE))
 
@@ -133,6 +127,7 @@ class Sheet(NamedTuple):
     width: int
 
 
+@packing.cache_until_changed
 def look_at_workbook(path: Path) -> Sheet:
     """Return the sheet of a workbook that is read, and its first rows.
 
@@ -141,13 +136,6 @@ def look_at_workbook(path: Path) -> Sheet:
     IngestError
         If the workbook is damaged.
     """
-    status = path.stat()
-    return _look_at_sheet(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=16)
-def _look_at_sheet(path: Path, _size: int, _changed: int) -> Sheet:
-    """Return the sheet of a workbook, cached by the size and time of change of its file."""
     with _open_workbook(path) as book:
         used = _find_used_sheet(book)
         name, others = used.title, tuple(sheet.title for sheet in book.worksheets if sheet.title != used.title)

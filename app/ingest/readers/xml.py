@@ -23,7 +23,7 @@ from topiary.app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, S
 from topiary.app.ingest.source import COLUMNS, GUESS, Contents, Reader, TextDocument, TextSource
 from topiary.app.ingest.tables import sniff
 from topiary.app.ingest.tables.roles import find_roles, make_text_source
-from topiary.app.ingest.tables.sniff import find_root, find_xml_encoding
+from topiary.app.ingest.tables.sniff import find_xml_encoding
 from topiary.app.ingest.text import encodings
 from topiary.app.ingest.text.cleaning import clean_text
 from topiary.app.ingest.text.encodings import find_marked_encoding
@@ -500,21 +500,18 @@ def recognise_xml(path: Path) -> bool:
 
 
 def _is_list(path: Path, fewest: int) -> bool:
-    start = packing.read_start(path, _START_SIZE)
-    root = find_root(start)
-    return root in _CORPUS_ROOTS or (
-        bool(root) and root not in _NOT_LISTS and find_records([start], fewest) is not None
-    )
+    root = sniff.look_at(path).root
+    if root in _CORPUS_ROOTS or not root or root in _NOT_LISTS:
+        return root in _CORPUS_ROOTS
+    return find_records([packing.read_start(path, _START_SIZE)], fewest) is not None
 
 
 def read_xml(path: Path, options: ImportOptions) -> TextSource:
     """Read the records as documents and their values as columns; words of the title are counted too."""
-    entries = sorted(path.rglob("*")) if path.is_dir() else [path]
-    paths = [file for file in entries if file.is_file() and (file == path or not file.name.startswith("."))]
-    paths = [file for file in paths if file == path or packing.find_suffix(file) in _XML_ENDINGS]
+    paths = [file for file in packing.list_visible(path) if file == path or packing.find_suffix(file) in _XML_ENDINGS]
     if not paths:
         raise IngestError(path, "has no .xml files in it")
-    if options.records is None and find_root(packing.read_start(paths[0], _START_SIZE)) in _CORPUS_ROOTS:
+    if options.records is None and sniff.look_at(paths[0]).root in _CORPUS_ROOTS:
         return _read_corpus(path, paths)
     record_path = _split_path(options.records) or find_records([packing.read_start(paths[0], _START_SIZE)], 2)
     if record_path is None:
@@ -669,7 +666,7 @@ def read_feed(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _read_entries(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    name = "entry" if find_root(packing.read_start(path, 1 << 14)) == "feed" else "item"
+    name = "entry" if sniff.look_at(path).root == "feed" else "item"
     with _refuse_damaged(path, "download it again"):
         for number, values in enumerate(read_records(read_xml_pieces(path), (name,)), 1):
             yield number, _make_entry(values)
@@ -729,7 +726,7 @@ def recognise_wiki(path: Path) -> bool:
     if path.is_dir():
         return next(_find_wiki_files(path), None) is not None
     named = _WIKI_FILE.fullmatch(packing.strip_packing(path.name)) is not None
-    return named and packing.read_start(path).lstrip()[:1] in (b"<", b"{")
+    return named and sniff.look_at(path).first in (b"<", b"{")
 
 
 def _find_wiki_files(folder: Path) -> Iterator[Path]:
@@ -755,7 +752,7 @@ def read_wiki(path: Path, options: ImportOptions) -> TextSource:
 
 def _read_articles(path: Path, encoding: str) -> Iterator[TextDocument]:
     """Yield the articles of a file, from blocks ``<doc ...>`` or JSON lines."""
-    if packing.read_start(path).lstrip()[:1] == b"{":
+    if sniff.look_at(path).first == b"{":
         yield from _read_objects(path, encoding)
         return
     attributes: dict[str, str] | None = None

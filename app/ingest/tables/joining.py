@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.errors import IngestError, plural
+from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.source import Array, Reader, TextDocument, TextSource
 from topiary.app.ingest.tables.values import Columns
@@ -511,4 +511,4 @@ def _read_number(name: str) -> str:
 
 
 def _name_some(names: Sequence[str]) -> str:
-    return ", ".join(repr(name[:60]) for name in names[:_MOST_EXAMPLES]) + (" …" if len(names) > _MOST_EXAMPLES else "")
+    return list_some([repr(name[:60]) for name in names], _MOST_EXAMPLES)

@@ -7,7 +7,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property
 from io import StringIO
 from itertools import islice, pairwise
 from pathlib import Path, PurePath
@@ -28,7 +28,7 @@ _KIND_BY_ENDING = {
     ".medline": "medline", ".rss": "feed", ".atom": "feed",
 }  # fmt: skip
 ABOUT = re.compile(r"(?:read_?me|licen[cs]e|copying|change(?:s|log)|notice|citation)\b", re.IGNORECASE)
-_START = 1 << 14  # bytes at the beginning of a file that are read
+_READ, _START = 1 << 16, 1 << 14  # bytes at the beginning of a file that are read, and by which a text is recognised
 _FEWEST = 3  # entries by which a kind is recognised
 _MOST_SAMPLED = 40  # files of a folder or zip file that are examined
 _FEED_ROOTS = ("rss", "feed", "rdf")  # root elements of feeds
@@ -84,8 +84,8 @@ _LONGEST_GRAM = 3  # words of an entry of a list of words and counts
 def find_kind(path: Path) -> str | None:
     """Return the kind of a file, by its name or content, or of half of the files in a folder; None if there is none."""
     if not path.is_dir():
-        return None if packing.find_suffix(path) == ".csv" else _find_kind_of_file(path)
-    return _choose_kind(Counter(_find_kind_of_file(file) for file in sample_files(path)))
+        return None if packing.find_suffix(path) == ".csv" else look_at(path).kind
+    return _choose_kind(Counter(look_at(file).kind for file in sample_files(path)))
 
 
 def recognise_kinds(*kinds: str) -> Callable[[Path], bool]:
@@ -101,7 +101,7 @@ def find_kind_in_zip(path: Path) -> str | None:
             names = [info for info in archive.infolist() if not info.is_dir() and not _is_hidden(info.filename)]
             for info in names[:_MOST_SAMPLED]:
                 with archive.open(info) as stream:
-                    kinds[_find_kind_of_start(Path(info.filename), stream.read(_START))] += 1
+                    kinds[Beginning(PurePath(info.filename), stream.read(_START)).kind] += 1
             if len(names) == 1 and Path(names[0].filename).suffix.lower() == ".xml":
                 return "xml"
     except (*packing.UNPACKING, NotImplementedError, UnicodeDecodeError):
@@ -188,15 +188,6 @@ def read_entry(line: str) -> tuple[str, int] | None:
     return (match[2], int(match[1])) if match and any(map(str.isalpha, match[2])) else None
 
 
-def read_start(path: Path) -> str:
-    """Return the beginning of a file as text."""
-    return _decode_start(packing.read_start(path, _START))
-
-
-def _decode_start(raw: bytes) -> str:
-    return raw.decode(encodings.recognise_text(raw, "utf-8"), "replace").removeprefix("\ufeff")
-
-
 def list_files(path: Path, kinds: Collection[str]) -> list[Path]:
     """Return the files of some kinds: the path itself, or those at any depth in a folder, sorted.
 
@@ -207,34 +198,67 @@ def list_files(path: Path, kinds: Collection[str]) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    matching = sorted(file for file in path.rglob("*") if _is_visible(file, path) and _find_kind_of_file(file) in kinds)
+    matching = sorted(file for file in path.rglob("*") if _is_visible(file, path) and look_at(file).kind in kinds)
     if not matching:
         raise IngestError(path, f"has no files of the format {' or '.join(kinds)} in it")
     return matching
 
 
-def find_plain_suffix(path: Path) -> str:
+def find_plain_suffix(path: PurePath) -> str:
     """Return the suffix of a file, empty for a number or the like, which does not tell what is in it."""
     ending = packing.find_suffix(path)
     return "" if _NUMBERED.fullmatch(ending) else ending
 
 
-def _find_kind_of_file(path: Path) -> str | None:
-    ending = find_plain_suffix(path)
-    if ending in _KIND_BY_ENDING:
-        return _KIND_BY_ENDING[ending]
-    return _find_kind_of_start(path, packing.read_start(path, _START)) if ending in (*PLAIN, ".csv", ".xml") else None
+class Beginning:
+    """The beginning of a file, and what it shows.
+
+    Parameters
+    ----------
+    name : PurePath
+    raw : bytes
+        The first bytes of its content, unpacked.
+    """
+
+    def __init__(self, name: PurePath, raw: bytes) -> None:
+        self.name, self.raw = name, raw
+
+    @cached_property
+    def text(self) -> str:
+        """The first characters."""
+        raw = self.raw[:_START]
+        return raw.decode(encodings.recognise_text(raw, "utf-8"), "replace").removeprefix("\ufeff")
+
+    @cached_property
+    def first(self) -> bytes:
+        """The first byte that is neither a mark nor a blank."""
+        return self.raw.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+
+    @cached_property
+    def root(self) -> str:
+        """The name of the root element of XML, in lower case; empty for other files."""
+        return find_root(self.raw)
+
+    @cached_property
+    def content(self) -> str | None:
+        """The kind of a text by its content alone; None if it is none of the kinds."""
+        return find_kind_of_text(self.text)
+
+    @cached_property
+    def kind(self) -> str | None:
+        """The kind of the file, by its ending or its content; None if it is none of the kinds."""
+        ending = find_plain_suffix(self.name)
+        if ending == ".xml":
+            return "feed" if self.root in _FEED_ROOTS else None
+        if ending not in (*PLAIN, ".csv"):
+            return _KIND_BY_ENDING.get(ending)
+        return self.content if self.content == "wordcounts" or ending != ".csv" else None
 
 
-def _find_kind_of_start(path: Path, start: bytes) -> str | None:
-    """Return the kind of a file by its name and beginning; None if it is none of the kinds."""
-    ending = find_plain_suffix(path)
-    if ending == ".xml":
-        return "feed" if find_root(start) in _FEED_ROOTS else None
-    if ending not in (*PLAIN, ".csv"):
-        return _KIND_BY_ENDING.get(ending)
-    kind = find_kind_of_text(_decode_start(start))
-    return kind if kind == "wordcounts" or ending != ".csv" else None
+@packing.cache_until_changed
+def look_at(path: Path) -> Beginning:
+    """Return the beginning of a file; it is read once, as long as the file does not change."""
+    return Beginning(path, packing.read_start(path, _READ))
 
 
 def _is_hidden(name: str) -> bool:
@@ -686,7 +710,7 @@ class Layout(NamedTuple):
         return doubts
 
 
-class Beginning(NamedTuple):
+class TableStart(NamedTuple):
     """The layout of a table and its first rows below the names, by which it is recognised."""
 
     layout: Layout
@@ -749,18 +773,17 @@ def is_separated(path: Path) -> bool:
     return kind == _TEXT_ENDING and look_at_rows(path) is not None
 
 
-def look_at_rows(path: Path) -> Beginning | None:
+def look_at_rows(path: Path) -> TableStart | None:
     """Return the first rows of a file; None if their widths differ, or a .txt does not look like a table."""
     try:
-        status = path.stat()
+        return _look_at_file(path)
     except OSError:
         return None
-    return _look_at_file(path, status.st_size, status.st_mtime_ns)
 
 
-@lru_cache(maxsize=64)
-def _look_at_file(path: Path, _size: int, _changed: int) -> Beginning | None:
-    """Return the first rows of a file, cached by its size and time of change; None as in `look_at_rows`."""
+@packing.cache_until_changed
+def _look_at_file(path: Path) -> TableStart | None:
+    """Return the first rows of a file; None as in `look_at_rows`."""
     lines, is_complete = _read_first_lines(path, _SAMPLED_BYTES)
     if len(lines) < 4 and not is_complete:  # very long lines, as in a document-term matrix
         lines, is_complete = _read_first_lines(path, _SAMPLED_BYTES << 4)
@@ -778,7 +801,7 @@ def _look_at_file(path: Path, _size: int, _changed: int) -> Beginning | None:
     layout = Layout(writing, read_names(rows, ImportOptions(), row_names=writing.row_names))
     if packing.find_suffix(path) == _TEXT_ENDING and not _is_plain_table(layout, rows):
         return None
-    return Beginning(layout, tuple(map(tuple, rows[layout.names.body :])))
+    return TableStart(layout, tuple(map(tuple, rows[layout.names.body :])))
 
 
 def _read_first_lines(path: Path, size: int) -> tuple[list[str], bool]:
@@ -861,7 +884,7 @@ _SIGNATURES = (
 def advise_export(path: Path) -> str:
     """Return what a file is and how to save it in a format that is read; empty if that is not known."""
     ending = packing.find_suffix(path)
-    start = packing.read_start(path, 64)
+    start = look_at(path).raw
     if ending == ".xls" and start.startswith(b"PK"):
         return "is a new Excel workbook under an old name: rename it to .xlsx"
     if ending == ".doc" and start.startswith((b"PK", b"{\\rtf")):

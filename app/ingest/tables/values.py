@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from functools import cache, cached_property, lru_cache
 from math import isfinite, nan
 from typing import Any, ClassVar, NamedTuple
@@ -39,12 +39,8 @@ def is_missing(text: str) -> bool:
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell is a number, as in ``4``, ``-1.5``, ``1,234.5`` and ``12 %``."""
-    try:
-        float(cell.strip().replace(",", "").rstrip("%"))
-    except ValueError:
-        return False
-    return True
+    """Return whether a cell is a number in some notation, as in ``4``, ``-1.5``, ``1,234.5``, ``3,5`` and ``12 %``."""
+    return any(isfinite(parse_number(cell.strip(), notation)) for notation in ("", DECIMAL_COMMA))
 
 
 def is_link(text: str) -> bool:
@@ -204,10 +200,10 @@ _make_parser = dateutil.parser(_ParserNames())
 
 
 @lru_cache(maxsize=1 << 14)
-def parse_date(text: str, *, bare: bool = False) -> str | None:
-    """Return a date or time in ISO 8601, with the given precision; None for any other text.
+def parse_date(text: str, *, bare: bool = False) -> datetime | None:
+    """Return a date or time; None for any other text.
 
-    Of a quarter, a half year or a week it is the beginning.
+    Of a month, a quarter, a half year or a week it is the beginning.  A time without a zone is taken as UTC.
 
     Parameters
     ----------
@@ -216,19 +212,17 @@ def parse_date(text: str, *, bare: bool = False) -> str | None:
         Whether a single number may be a date: a year, ``20200131``, seconds (or milliseconds and so on) since 1970, or
         days since 1900 as in Excel.
 
-    >>> parse_date("Mon Apr 06 22:19:45 PDT 2009"), parse_date("3. März 2021"), parse_date("31.12.99")
-    ('2009-04-06T22:19:45-07:00', '2021-03-03', '1999-12-31')
-    >>> parse_date("5/1/2021 3:07 PM"), parse_date("2021-05"), parse_date("12.50"), parse_date("1.2.3")
-    ('2021-05-01T15:07:00', '2021-05', None, None)
-    >>> parse_date("1514764800", bare=True), parse_date("1999", bare=True), parse_date("1999")
-    ('2018-01-01T00:00:00+00:00', '1999', None)
-    >>> parse_date("févr.-19"), parse_date("Q3 2019"), parse_date("201907", bare=True)
-    ('2019-02', '2019-07', '2019-07')
+    >>> str(parse_date("Mon Apr 06 22:19:45 PDT 2009")), str(parse_date("3. März 2021"))
+    ('2009-04-06 22:19:45-07:00', '2021-03-03 00:00:00+00:00')
+    >>> parse_date("12.50"), parse_date("1.2.3"), parse_date("1999"), parse_date("1999", bare=True).year
+    (None, None, None, 1999)
+    >>> str(parse_date("févr.-19")), str(parse_date("Q3 2019"))
+    ('2019-02-01 00:00:00+00:00', '2019-07-01 00:00:00+00:00')
     """
     text = re.sub(r"\s*\([^()]*\)$", "", text.strip())
     if not text or len(text) > _LONGEST_DATE or not any(map(str.isdigit, text)):
         return None
-    if period := parse_period(text, _MONTH_NUMBERS, bare=bare):
+    if period := _parse_period(text, bare=bare):
         return period
     if _PLAIN_NUMBER.fullmatch(text):
         return _parse_number(text) if bare else None
@@ -243,7 +237,12 @@ def parse_date(text: str, *, bare: bool = False) -> str | None:
         )
     except (ValueError, OverflowError):
         return None
-    return _write_exactly(date, other_date)
+    if date.year != other_date.year or date.month != other_date.month or not _FIRST_YEAR <= date.year <= _LAST_YEAR:
+        return None
+    if date.day != other_date.day:
+        return datetime(date.year, date.month, 1, tzinfo=UTC)
+    zone = date.tzinfo if date.hour == other_date.hour else None  # which only a time has
+    return date.replace(microsecond=0, tzinfo=zone or UTC)
 
 
 def find_date(line: str) -> str | None:
@@ -281,17 +280,6 @@ _REPLACEMENTS = tuple(
         (r"(?:GMT|UTC)\s?(?=[+-]\d)", ""),  # dateutil would reverse the sign
     )
 )
-
-
-def _write_exactly(date: datetime, other_date: datetime) -> str | None:
-    """Return a date without the parts missing in the text, which differ between parses with two default dates."""
-    if date.year != other_date.year or date.month != other_date.month or not _FIRST_YEAR <= date.year <= _LAST_YEAR:
-        return None
-    if date.day != other_date.day:
-        return date.date().isoformat()[:7]
-    if date.hour != other_date.hour:
-        return date.date().isoformat()
-    return date.replace(microsecond=0).isoformat()
 
 
 def _has_known_words(text: str) -> bool:
@@ -332,21 +320,18 @@ def _are_date_numbers(name: str, values: Sequence[str]) -> bool:
     return sum(parse_date(value, bare=True) is not None for value in values) >= _DATE_SHARE * len(values)
 
 
-def _parse_number(text: str) -> str | None:
-    """Return the date that a number stands for, in ISO 8601; None if it is not plausible."""
+def _parse_number(text: str) -> datetime | None:
+    """Return the date that a number stands for; None if it is not plausible."""
     whole, _, fraction = text.replace(",", ".").partition(".")
     if len(whole) == 4 and not fraction.strip("0"):
-        return whole if _FIRST_YEAR <= int(whole) <= _LAST_YEAR else None
+        return datetime(int(whole), 1, 1, tzinfo=UTC) if _FIRST_YEAR <= int(whole) <= _LAST_YEAR else None
     if len(whole) == 8 and not fraction and (date := parse_date(f"{whole[:4]}-{whole[4:6]}-{whole[6:]}")):
         return date
     value = float(f"{whole}.{fraction or 0}")
     for unit in (1, 1e3, 1e6, 1e9):
         if _SECONDS[0] <= value / unit < _SECONDS[1]:
-            return datetime.fromtimestamp(value / unit, UTC).isoformat(timespec="seconds")
-    if _DAYS[0] <= value < _DAYS[1]:
-        when = _EXCEL + timedelta(days=value)
-        return when.date().isoformat() if not fraction.strip("0") else when.isoformat(timespec="seconds")[:-6]
-    return None
+            return datetime.fromtimestamp(value / unit, UTC).replace(microsecond=0)
+    return (_EXCEL + timedelta(days=value)).replace(microsecond=0) if _DAYS[0] <= value < _DAYS[1] else None
 
 
 SAMPLES = 3  # sample values of a column
@@ -450,29 +435,19 @@ _CHINESE_NUMBERS = {"一": 1, "二": 2, "三": 3, "四": 4}
 _NUMBERED_MONTH = re.compile(r"(\d{4})\.(\d\d)|(\d\d?)\.(\d{4})|(\d{4})(\d\d)")
 
 
-def parse_period(text: str, months: dict[str, int], *, bare: bool) -> str | None:
-    """Return the first day or month of a period in ISO 8601; None for any other text.
+def _parse_period(text: str, *, bare: bool) -> datetime | None:
+    """Return the first day of a period; None for any other text.
 
     Parameters
     ----------
     text : str
-    months : dict of str to int
-        Numbers of the months by their names.
     bare : bool
         Whether the column is one of dates, so that forms count that could be codes as well, such as ``JAN19``.
-
-    >>> months = {"jan": 1, "dez": 12}
-    >>> parse_period("Jan-19", months, bare=False), parse_period("Dez. '99", months, bare=False)
-    ('2019-01', '1999-12')
-    >>> parse_period("2019Q2", months, bare=False), parse_period("4. Quartal 2019", months, bare=False)
-    ('2019-04', '2019-10')
-    >>> parse_period("2019-W01", months, bare=False), parse_period("JAN19", months, bare=False)
-    ('2018-12-31', None)
     """
     plain = _YEAR_WORD.sub("", " ".join(text.casefold().split()))
     if match := _MONTH_AND_YEAR.fullmatch(plain):
-        month = months.get(match[1])
-        return _write(_complete_year(match[3]), month) if month and (match[2] or bare) else None
+        month = _MONTH_NUMBERS.get(match[1])
+        return _find_month(_complete_year(match[3]), month) if month and (match[2] or bare) else None
     if match := _ISO_WEEK.fullmatch(plain):
         return _find_monday(int(match[1]), int(match[2]))
     if match := _CHINESE.fullmatch(plain):
@@ -484,7 +459,7 @@ def parse_period(text: str, months: dict[str, int], *, bare: bool) -> str | None
     return _read_numbers(plain) if bare else None
 
 
-def _read_parts(year: str, word: str, number: str, *, bare: bool) -> str | None:
+def _read_parts(year: str, word: str, number: str, *, bare: bool) -> datetime | None:
     """Return the period of a year that has this name and number."""
     if not bare and (word not in _SURE or len(year) == 2):  # Q1-19 may be a question, and S1 a code
         return None
@@ -493,29 +468,31 @@ def _read_parts(year: str, word: str, number: str, *, bare: bool) -> str | None:
     return _write_part(year, _MONTHS_OF[word], number) if word in _MONTHS_OF else None
 
 
-def _read_numbers(plain: str) -> str | None:
+def _read_numbers(plain: str) -> datetime | None:
     """Return the month that is written in digits alone, as in 2019.01 and 201901."""
     if match := _NUMBERED_MONTH.fullmatch(plain):
         year, month = match[1] or match[4] or match[5], match[2] or match[3] or match[6]
-        return _write(year, int(month)) if _FIRST_PLAIN <= int(year) < _LAST_PLAIN else None
+        return _find_month(year, int(month)) if _FIRST_PLAIN <= int(year) < _LAST_PLAIN else None
     return None
 
 
-def _write_part(year: str, length: int, number: str) -> str | None:
+def _write_part(year: str, length: int, number: str) -> datetime | None:
     """Return the first month of a part of a year, given by its length in months and its number."""
     place = _ROMAN.get(number) or _CHINESE_NUMBERS.get(number) or int(number)
-    return _write(_complete_year(year), length * (place - 1) + 1) if place > 0 else None
+    return _find_month(_complete_year(year), length * (place - 1) + 1) if place > 0 else None
 
 
-def _write(year: str, month: int) -> str | None:
-    return f"{year}-{month:02d}" if 1 <= month <= 12 and _FIRST_YEAR <= int(year) <= _LAST_YEAR else None
+def _find_month(year: str, month: int) -> datetime | None:
+    is_plausible = 1 <= month <= 12 and _FIRST_YEAR <= int(year) <= _LAST_YEAR
+    return datetime(int(year), month, 1, tzinfo=UTC) if is_plausible else None
 
 
-def _find_monday(year: int, week: int) -> str | None:
+def _find_monday(year: int, week: int) -> datetime | None:
     try:
-        return date.fromisocalendar(year, week, 1).isoformat() if _FIRST_YEAR <= year <= _LAST_YEAR else None
+        monday = datetime.fromisocalendar(year, week, 1).replace(tzinfo=UTC)
     except ValueError:
         return None
+    return monday if _FIRST_YEAR <= year <= _LAST_YEAR else None
 
 
 def _complete_year(year: str) -> str:
@@ -610,23 +587,15 @@ def parse_moment(text: str, notation: str = "", *, bare: bool = True) -> int:
     clock = None if _HALF_DAY.search(text) else _CLOCK.search(text)
     if clock is not None:  # without the time there are few different dates, which are parsed once each
         hours, minutes, seconds = (int(part or 0) for part in clock.groups())
-        day = _parse_day(f"{text[: clock.start()]}00:00:00{text[clock.end() :]}", bare=bare)
+        day = _count_milliseconds(parse_date(f"{text[: clock.start()]}00:00:00{text[clock.end() :]}", bare=bare))
         if day != NO_DATE:
             return day + 1000 * (3600 * hours + 60 * minutes + seconds)
-    return _parse_day(text, bare=bare)
+    return _count_milliseconds(parse_date(text, bare=bare))
 
 
-def _parse_day(text: str, *, bare: bool) -> int:
-    """Return a date in any form in milliseconds since 1970; `NO_DATE` for any other text."""
-    iso = parse_date(text, bare=bare)
-    if iso is None:
-        return NO_DATE
-    return _count_milliseconds(datetime.fromisoformat(iso + "-01-01"[len(iso) - 4 :] if len(iso) < 10 else iso))
-
-
-def _count_milliseconds(moment: datetime) -> int:
-    """Return a time in milliseconds since 1970; `NO_DATE` if its year is not plausible."""
-    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+def _count_milliseconds(moment: datetime | None) -> int:
+    """Return a time in milliseconds since 1970; `NO_DATE` if there is none, or its year is not plausible."""
+    if moment is None or not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
         return NO_DATE
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // _MILLISECOND
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.ingest.errors import IngestError, plural
+from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import CHAPTERS, FEWEST_WORDS, PARAGRAPHS
 from topiary.app.ingest.source import LEFT_OUT, Array, TextDocument, TextSource
 from topiary.app.ingest.text.languages import RANGES
@@ -551,7 +551,7 @@ class Division:
             notes.append(f"the licence of Project Gutenberg is left out of {books}")
         if self.how == CHAPTERS and undivided:
             have = plural(len(undivided), "document has", "documents have")
-            named = ", ".join(map(repr, undivided[:_MOST_NAMED])) + (" …" if len(undivided) > _MOST_NAMED else "")
+            named = list_some(list(map(repr, undivided)), _MOST_NAMED)
             are = "is" if len(undivided) == 1 else "are"
             notes.append(f"{have} no headings of chapters and {are} kept whole ({named})")
         source.notes.extend(note for note in notes if note not in source.notes)

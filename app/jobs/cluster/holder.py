@@ -220,7 +220,7 @@ class DocumentHolder:
                 sums.add(BlockSum(number, 1, read_arrays(statistics)))
                 swept_locals.append(swept)
         self._local = swept_locals
-        self._unsettled = self._kernel.settle is not None
+        self._unsettled = self._kernel.settles
         return sums.parts
 
     def visit(self, state: Any, pieces: list[Batch], first: int) -> list[BlockSum]:

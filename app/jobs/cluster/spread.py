@@ -23,6 +23,7 @@ from topiary.app.jobs.cluster.place import PlaceError, RemoteActor, WorkerPresen
 from topiary.app.jobs.cluster.workers import WorkerLostError, WorkerReport
 from topiary.app.jobs.plan import Plan
 from topiary.app.jobs.training import Position, Training
+from topiary.app.names import plural
 from topiary.engine.contract import Array, Batch, Counts, Info, flatten, unflatten
 from topiary.engine.corpus import Corpus, draw_minibatch, slice_documents, take_documents
 from topiary.engine.gpu.memory import DeviceError
@@ -343,7 +344,7 @@ class RunCluster:
         self._spread: SpreadTraining | None = None
         self._reported = -REPORT_SECONDS
         n = len(place.list_workers(self._client))
-        swept = f"documents are swept by {n:,} worker{'' if n == 1 else 's'} of {where}"
+        swept = f"documents are swept by {plural(n, 'worker')} of {where}"
         swept += ", each with a graphics processor" if where.has_cards else ""
         self.description = f"{swept}; Dask shows them at {self._client.dashboard_link}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from topiary.app.names import plural
 from topiary.app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
 from topiary.engine.hierarchy.class_scores import Reliability
 
@@ -73,9 +74,7 @@ def _draw_heat_row(place: int, names: Sequence[str], row: Sequence[int], source:
 def _draw_heat_cell(count: int, part: float, words: str, source: SnapshotSource) -> str:
     if count == 0:
         return '<td class="cl-none">·</td>'
-    tip = describe_origin(
-        f"{words}: {count:,} test document{'' if count == 1 else 's'} ({format_percent(part, 1)} of the row)", source
-    )
+    tip = describe_origin(f"{words}: {plural(count, 'test document')} ({format_percent(part, 1)} of the row)", source)
     background = f"light-dark({blend_colour(part)},{blend_colour(part, dark=True)})"
     ink = f"light-dark({choose_ink(part)},{choose_ink(part, dark=True)})"
     return f'<td style="background:{background};color:{ink}" title="{escape(tip)}">{count:,}</td>'

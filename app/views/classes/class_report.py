@@ -8,12 +8,12 @@ import numpy as np
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.predictions import Classified, Doing, Misled
+from topiary.app.names import format_signed
 from topiary.app.views.classes.class_figures import draw_heat_table, draw_reliability, list_reliability
 from topiary.app.views.markup import draw_options, draw_title, write_element
 from topiary.app.views.palette import declare_hue
 from topiary.app.views.runs.run_list import NO_FORK
 from topiary.app.views.text import describe_origin, escape, format_percent, shorten, write_title
-from topiary.app.views.tree.class_overlay import format_signed
 from topiary.app.views.tree.opening import find_opening_threshold
 from topiary.app.views.tree.tree_svg import draw_more_offer
 from topiary.engine.hierarchy.class_scores import find_telling_paths

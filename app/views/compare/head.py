@@ -10,10 +10,11 @@ from topiary.app.analysis.hierarchy import measure_coherence
 from topiary.app.analysis.seeds import SeedSpread, get_layer_value
 from topiary.app.jobs.estimates import KINDS, describe_estimate, list_estimates
 from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.names import name_inference, name_model
 from topiary.app.views.explore.controls import SnapshotOption, draw_threshold_slider
 from topiary.app.views.markup import draw_icon, draw_select, list_run_entries, write_element
 from topiary.app.views.palette import declare_hue
-from topiary.app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
+from topiary.app.views.run_facts import RunFacts, format_estimate, format_span
 from topiary.app.views.runs.new_run_form import SettingText, describe_setting, format_value
 from topiary.app.views.text import escape
 from topiary.engine.quality.measures import Coherence

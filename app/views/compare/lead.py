@@ -8,9 +8,10 @@ from topiary.app.analysis.comparison import Comparison, EdgeChange, Pair
 from topiary.app.analysis.hierarchy import BACKGROUND, format_identity
 from topiary.app.analysis.seeds import EstimatePair
 from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.names import name_inference, name_model
 from topiary.app.views.compare.labels import LabelAccuracy, describe_cost
 from topiary.app.views.markup import write_element
-from topiary.app.views.run_facts import RunFacts, name_inference, name_model
+from topiary.app.views.run_facts import RunFacts
 from topiary.app.views.runs.new_run_form import describe_setting, format_value
 from topiary.app.views.text import LONGEST_TITLE, escape, format_percent, shorten, write_title
 

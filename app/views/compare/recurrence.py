@@ -25,9 +25,10 @@ from topiary.app.analysis.recurrence import (
     summarize_layer,
 )
 from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.names import name_state, plural
 from topiary.app.views.markup import draw_icon, draw_title, write_element
 from topiary.app.views.palette import declare_hue
-from topiary.app.views.run_facts import RunFacts, name_state
+from topiary.app.views.run_facts import RunFacts
 from topiary.app.views.text import escape, format_percent, format_weight
 from topiary.engine.hierarchy.recurrence import LEAST_COSINE, Recurrence, count_most
 from topiary.engine.hierarchy.tree import Node
@@ -139,7 +140,7 @@ def explain_no_seeds(run: RunFacts) -> str:
 def describe_found(n_found: int, n_runs: int) -> str:
     """Return how many other seeds found what ``n_found`` of ``n_runs`` runs have, this run being one of both."""
     others = n_runs - 1
-    return f"found by {n_found - 1} of {others} other {'seed' if others == 1 else 'seeds'}"
+    return f"found by {n_found - 1} of {plural(others, 'other seed')}"
 
 
 def describe_most(n_runs: int) -> str:
@@ -227,9 +228,8 @@ def _draw_layer(report: SeedReport, recurrence: Recurrence, layer: int) -> str:
     rest = len(rows) - AT_ONCE
     more = ""
     if rest > 0:
-        noun = "topic" if rest == 1 else "topics"
         inside = listing.format("".join(rows[AT_ONCE:]))
-        more = f"<details><summary>{rest} more {noun}</summary>{inside}</details>"
+        more = f"<details><summary>{plural(rest, 'more topic')}</summary>{inside}</details>"
     return (
         f'<section class="se-layer" style="{declare_hue(layer)}"><h2 class="tp-h2"><i class="cm-dot"></i>Layer {layer}'
         f" <small>{len(rows)} topics, those that come back most often first</small></h2>"

@@ -3,11 +3,11 @@
 from topiary.app.analysis.comparison import SIDES, Comparison, Pair, Side
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.names import format_signed
 from topiary.app.views.compare.table import describe_absence, describe_likeness
 from topiary.app.views.compare.trees import ABSENT, find_overlay
 from topiary.app.views.markup import draw_title, write_element
 from topiary.app.views.text import escape, format_percent, shorten
-from topiary.app.views.tree.class_overlay import format_signed
 from topiary.engine.hierarchy.tree import Node
 
 TOPICS = 5  # of each run, as in the figure

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from topiary.app.analysis.comparison import Agreement, Comparison, EdgeChange, count_kinds
 from topiary.app.analysis.seeds import (
+    CHANCE,
     ROUNDING_TOLERANCE,
     UNKNOWN_SPREAD,
     EstimatePair,
@@ -113,39 +114,11 @@ def _summarise_words(comparison: Comparison) -> str:
     return f"Words of layer 1 that {'; '.join(parts)}." if parts else ""
 
 
-_CHANCE = "These two runs differ only in their seed, so every difference here is chance."
 _BADGE_TIP = "Figures that differ by more than between any two seeds of one model; open it for which, and for the runs"
 _SEEDS_TIP = "Which topics runs with other seeds have in common"
 _SEARCHING = "looking for other seeds …"
 _TWO_SEEDS = "two seeds of one model"
 _NO_SECOND = "no second seed yet"
-_NONE = (
-    "To learn how much another seed would change, train run {} once more with another seed (the same settings, corpus "
-    "and number of steps)."
-)
-
-
-def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
-    """Return a sentence about the pairs of seeds that serve as baseline, or about how to get one.
-
-    Parameters
-    ----------
-    pairs : sequence of str
-        The numbers of the runs of each pair, such as "3 and 4".
-    run : int
-        The run to train with another seed, if there is none yet.
-    alone : bool
-        Whether the two runs on screen differ only in their seed.
-    """
-    if alone:
-        other_pairs = (
-            f" Other pairs of seeds, runs {'; '.join(pairs)}, are listed next to the figures." if pairs else ""
-        )
-        return f"{_CHANCE}{other_pairs}"
-    if not pairs:
-        return _NONE.format(run)
-    subject = "runs that differ" if len(pairs) == 1 else f"{len(pairs)} pairs of runs that differ"
-    return f"Two seeds of one model: {subject} in nothing but the seed, {'; '.join(pairs)}."
 
 
 class SeedVerdict(NamedTuple):
@@ -171,7 +144,7 @@ class SeedVerdict(NamedTuple):
     @property
     def is_chance(self) -> bool:
         """True if the two runs differ only in their seed."""
-        return self.sentence.startswith(_CHANCE)
+        return self.sentence.startswith(CHANCE)
 
 
 def judge_comparison(

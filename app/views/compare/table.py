@@ -18,6 +18,7 @@ from topiary.app.analysis.comparison import (
 )
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.names import format_signed
 from topiary.app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
 from topiary.app.views.markup import draw_select, draw_title, write_element
 from topiary.app.views.palette import LIVE, RARER_DASHES, declare_hue
@@ -231,7 +232,7 @@ def describe_absence(comparison: Comparison, pair: Pair) -> str:
 
 def format_margin(pair: Pair) -> str:
     """Return the margin of a pair with its sign; without a sign if it rounds to zero."""
-    return f"{pair.margin:+.2f}" if abs(pair.margin) >= 0.005 else "0.00"
+    return format_signed(pair.margin)
 
 
 def _draw_margin(pair: Pair) -> str:

@@ -15,13 +15,13 @@ from topiary.app.analysis.notes import rank_tags
 from topiary.app.analysis.passages import TopicPassage
 from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
 from topiary.app.analysis.word_use import measure_everywhere
+from topiary.app.names import format_signed, plural
 from topiary.app.views.compare.recurrence import draw_found_link
 from topiary.app.views.explore.controls import draw_segments
 from topiary.app.views.markup import draw_title, mark_places, write_element
 from topiary.app.views.notes import NoteForm, draw_notes
 from topiary.app.views.palette import declare_hue
 from topiary.app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
-from topiary.app.views.tree.class_overlay import format_signed
 from topiary.app.views.tree.tree_svg import describe_mark
 from topiary.engine.hierarchy.titles import SHOWN, TWIN
 from topiary.engine.hierarchy.topics import TRADE
@@ -174,10 +174,10 @@ def draw_common_words(hierarchy: Hierarchy) -> str:
     if not hierarchy.common_words:
         return ""
     words = " ".join(escape(hierarchy.vocabulary[number]) for number in hierarchy.common_words)
-    noun = "word is" if len(hierarchy.common_words) == 1 else "words are"
+    common = plural(len(hierarchy.common_words), "word is", "words are")
     hint = "Found from the counts; they are left out of titles. A corpus can be added without them"
     return (
-        f'<details class="ex-common"><summary title="{hint}">{len(hierarchy.common_words)} {noun} everywhere in this'
+        f'<details class="ex-common"><summary title="{hint}">{common} everywhere in this'
         f" corpus</summary><p>{words}</p></details>"
     )
 

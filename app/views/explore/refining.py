@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.names import name_state
 from topiary.app.views.explore.detail import draw_heading
 from topiary.app.views.markup import draw_options, write_element
-from topiary.app.views.run_facts import name_state
 from topiary.app.views.text import escape, format_percent, shorten
 from topiary.app.views.tree.finer import OpenedTopic
 from topiary.engine.hierarchy.tree import Node

@@ -13,6 +13,7 @@ from topiary.app.ingest.report import (
     list_lines,
     list_summary,
 )
+from topiary.app.names import plural
 from topiary.app.views.markup import draw_delete_button, draw_delete_dialog, draw_icon, write_attributes, write_element
 from topiary.app.views.runs.new_run_form import (
     FormField,
@@ -244,7 +245,7 @@ def _draw_recommendation(advice: Recommendation, *, taken: bool) -> str:
     else:
         words = ", ".join(advice.words[:MOST_COMMON])
         rest = f" and {len(advice.words) - MOST_COMMON:,} more" if len(advice.words) > MOST_COMMON else ""
-        are = "1 word is" if len(advice.words) == 1 else f"{len(advice.words):,} words are"
+        are = plural(len(advice.words), "word is", "words are")
         where = "and left out" if taken else "and may say little about the subjects"
         reason = f"{are} in documents of every kind {where}: {words}{rest}."
     lines = (("Words in most documents", advice.before), ("without them", advice.after))
@@ -299,7 +300,7 @@ def _draw_drop_zone(address: str, sending: UploadState) -> str:
     if sending.busy:
         sentence = f"{sending.sent:,} of {sending.of:,} files …"
     elif sending.sent:
-        sentence = f"{sending.sent:,} {'file is' if sending.sent == 1 else 'files are'} here."
+        sentence = f"{plural(sending.sent, 'file is', 'files are')} here."
     else:
         sentence = "Drop files or a folder here, or"
     restart_button = '<button type="button" class="tp-button" data-do="again">Start over</button>'

@@ -22,6 +22,7 @@ from topiary.app.jobs.estimates import (
 from topiary.app.jobs.new_run import MORE_STEPS
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.records import WidthChange, describe_change
+from topiary.app.names import name_model, name_state
 from topiary.app.views.markup import (
     draw_icon,
     draw_options,
@@ -41,8 +42,6 @@ from topiary.app.views.run_facts import (
     format_rate,
     format_size,
     format_span,
-    name_model,
-    name_state,
 )
 from topiary.app.views.runs.new_run_form import describe_setting, format_value
 from topiary.app.views.text import escape, format_percent, write_title

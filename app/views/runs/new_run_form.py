@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from topiary.app.names import INFERENCES
 from topiary.app.views.markup import draw_options, write_attributes, write_element
 from topiary.app.views.text import escape
 from topiary.engine import models
@@ -257,12 +258,7 @@ def describe_setting(model: str, name: str) -> SettingText:
 # Words for values of choices whose names on the command line are not plain words.
 VALUES = {
     "auto": "automatic",
-    "tlasgr": "TLASGR-MCMC",
-    "tlfsgr": "TLFSGR-MCMC",
-    "sgrld": "SGRLD",
-    "sgnht": "SGNHT",
-    "bcdf": "bCDF",
-    "gibbs": "Gibbs sampling",
+    **INFERENCES,
     "poisson": "Poisson",
     "bernoulli": "Bernoulli",
     "gaussian": "Gaussian",

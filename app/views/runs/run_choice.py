@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from topiary.app.jobs.estimates import choose_headline
+from topiary.app.names import name_model, name_state, plural
 from topiary.app.views.markup import draw_select, name_run, write_attributes
-from topiary.app.views.run_facts import RunFacts, name_model, name_state
+from topiary.app.views.run_facts import RunFacts
 from topiary.app.views.runs.run_list import draw_search_field, matches_search
 
 NEWEST, LOWEST = "newest", "perplexity"
@@ -135,7 +136,7 @@ def draw_marked(marked: Collection[int], fitting: int) -> str:
     every = f'<button class="tp-button" data-do="mark-all">Mark {how_many}</button>'
     if not marked:
         return f'<div class="tp-marked"><span class="tp-dim">Mark runs to compare them in a table.</span>{every}</div>'
-    count = "1 run is marked" if len(marked) == 1 else f"{len(marked)} runs are marked"
+    count = plural(len(marked), "run is marked", "runs are marked")
     disabled = write_attributes(disabled=len(marked) < 2, title="Mark at least two runs" if len(marked) < 2 else None)
     return (
         f'<div class="tp-marked"><span role="status">{count}</span>'

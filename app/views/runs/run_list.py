@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from topiary.app.jobs.estimates import POINT, Estimate, choose_headline, find_estimate_name
 from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.names import name_inference, name_model, name_state
 from topiary.app.views.markup import (
     draw_delete_button,
     draw_delete_dialog,
@@ -24,9 +25,6 @@ from topiary.app.views.run_facts import (
     format_rate,
     format_span,
     measure_progress,
-    name_inference,
-    name_model,
-    name_state,
 )
 from topiary.app.views.runs.corpus_form import draw_meter, list_formats
 from topiary.app.views.runs.new_run_form import draw_error

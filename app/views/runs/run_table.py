@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from topiary.app.jobs.estimates import Estimate
 from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.names import name_inference, name_model
 from topiary.app.views.markup import draw_state, name_run, write_attributes, write_element
-from topiary.app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
+from topiary.app.views.run_facts import RunFacts, format_estimate, format_span
 from topiary.app.views.runs.new_run_form import describe_setting, format_value
 from topiary.app.views.text import escape
 

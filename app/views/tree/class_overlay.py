@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.names import format_signed
 from topiary.engine.hierarchy.tree import Node
 
 
@@ -63,10 +64,3 @@ def find_class(classes: Sequence[str], name: str) -> int:
     if index < 0:
         raise LookupError(f"there is no class {name!r}; the classes are {', '.join(classes)}")
     return index + 1
-
-
-def format_signed(value: float) -> str:
-    """Return a number with its sign (a typographic minus), or without a sign if it rounds to zero."""
-    if abs(value) < 0.005:
-        return "0.00"
-    return f"{value:+.2f}".replace("-", "−")

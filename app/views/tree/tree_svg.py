@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import LIVE as LIVE_ROLE
 from topiary.app.analysis.hierarchy import EdgeMark, Hierarchy, format_identity
+from topiary.app.names import format_signed
 from topiary.app.views.compare.recurrence import describe_found
 from topiary.app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
 from topiary.app.views.text import BOLD, escape, format_percent, format_weight, measure_text
@@ -22,7 +23,7 @@ from topiary.app.views.tree.boxes import (
     TopicBox,
     measure_head,
 )
-from topiary.app.views.tree.class_overlay import ClassOverlay, format_signed
+from topiary.app.views.tree.class_overlay import ClassOverlay
 from topiary.app.views.tree.layout import APART, CHIP, MARGIN, Band, Curve, TreeLayout
 from topiary.engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 

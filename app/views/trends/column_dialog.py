@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from topiary.app.names import plural
 from topiary.app.views.markup import draw_options, write_element
 from topiary.app.views.text import escape, shorten
 
@@ -73,5 +74,5 @@ def _draw_column(column: ColumnEntry, documents: int) -> str:
     if column.invalid:
         filled += f"; {column.invalid:,} have another text"
     if column.categories:
-        filled += f"; {column.categories:,} {'category' if column.categories == 1 else 'categories'}"
+        filled += f"; {plural(column.categories, 'category', 'categories')}"
     return f'<tr><th scope="row">{name}</th><td>{kind}</td><td>{filled}</td></tr>'

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topiary.app.names import plural
 from topiary.app.views.text import escape, format_percent, shorten
 
 _DATES = 24.0  # height of the dates below the bars
@@ -364,7 +365,7 @@ def _draw_places(axis: TimeAxis, lines: Sequence[TimeLine], form: Callable[[floa
 def _describe_lines(axis: TimeAxis, lines: Sequence[TimeLine], period: int, form: Callable[[float], str]) -> str:
     """Return what the picture shows in a period: its documents, and the share and interval of every topic."""
     documents = int(axis.documents[period])
-    start = f"{axis.names[period]}: {documents:,} {'document' if documents == 1 else 'documents'}"
+    start = f"{axis.names[period]}: {plural(documents, 'document')}"
     known = [line for line in lines if np.isfinite(line.mean[period])]
     ordered = sorted(known, key=lambda line: -line.mean[period])
     rows = (

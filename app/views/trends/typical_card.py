@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.typical import TypicalTopic, TypicalTopics, TypicalWord, TypicalWords
+from topiary.app.names import plural
 from topiary.app.views.text import escape, format_percent
 from topiary.app.views.trends.effect_table import draw_topic_button, format_change
 
@@ -66,7 +67,7 @@ def _write_list(element: str, style: str, items: str) -> str:
 
 def _describe(word: TypicalWord) -> str:
     low, high = _format_ratio(word.low), _format_ratio(word.high)
-    documents = f"{word.documents:,} selected {'document' if word.documents == 1 else 'documents'}"
+    documents = f"{plural(word.documents, 'selected document')}"
     return f"90 % interval {low} to {high}; in {documents}"
 
 

@@ -43,29 +43,44 @@ class State(NamedTuple):
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of a deep exponential family for a corpus; results do not depend on ``n_threads``."""
-    plan = make_plan(config, facts, n_threads)
+    return DefKernel(make_plan(config, facts, n_threads), facts, is_random=config.start == "random")
 
-    def init(seed: int) -> State:
-        return _make_state(plan, kernel.draw_random_weights(plan, seed))
 
-    shared = kernel.build_kernel(
-        plan,
-        init=init,
-        init_from_documents=lambda seed, docs: _make_state(plan, kernel.cluster_weights(plan, seed, docs)[0]),
-        move=lambda seed, state, statistics: kernel.move_state(plan, seed, state, statistics),
-        topics=lambda state: kernel.present_model(plan.model, kernel.compute_mean_weights(plan, state), state.activity),
-        keep=lambda state: {"t": state.t} | kernel.keep_fields(state, _FIELDS),
-        restore=lambda seed, arrays: _restore_state(plan, facts, init(seed), arrays),
-    )
-    if config.start != "random":
-        return shared
+class DefKernel(kernel.UnitKernel):
+    """The kernel of a deep exponential family; weights and units begin at random if ``is_random``."""
 
-    def prepare(seed: int, state: State, docs: Batch) -> Any:
-        if int(state.t):
-            return shared.prepare(seed, state, docs)
-        return kernel.put_units(state, kernel.draw_random_units(plan.model, seed, docs.documents))
+    def __init__(self, plan: InferencePlan, facts: Facts, *, is_random: bool) -> None:
+        super().__init__(plan, facts)
+        self._is_random = is_random
 
-    return shared._replace(init_from_documents=lambda seed, _docs: init(seed), prepare=prepare)
+    def init(self, seed: int) -> State:
+        """Return a state with random weights."""
+        return _make_state(self.plan, kernel.draw_random_weights(self.plan, seed))
+
+    def init_from_documents(self, seed: int, docs: Batch) -> State:
+        """Return a state whose topics are clusters of documents, unless they begin at random."""
+        if self._is_random:
+            return self.init(seed)
+        return _make_state(self.plan, kernel.cluster_weights(self.plan, seed, docs)[0])
+
+    def prepare(self, seed: int, state: State, docs: Batch) -> Any:
+        """Return the state with the units of all training documents."""
+        if int(state.t) or not self._is_random:
+            return super().prepare(seed, state, docs)
+        return kernel.put_units(state, kernel.draw_random_units(self.plan.model, seed, docs.documents))
+
+    def keep(self, state: State) -> dict[str, Array]:
+        """Return the number of steps and the parameters of the weights."""
+        return {"t": state.t} | kernel.keep_fields(state, _FIELDS)
+
+    def restore(self, seed: int, arrays: dict[str, Array]) -> State:
+        """Return a state that continues a snapshot of this model, or the topics of another model's snapshot."""
+        restored: State | None = kernel.restore_fields(self.init(seed), arrays, _FIELDS)
+        if restored is not None:
+            return restored
+        matrices, _, top = kernel.read_weights(self.plan, self.facts, arrays)
+        state = _make_state(self.plan, matrices)
+        return state._replace(activity=(*state.activity[:-1], top))
 
 
 def make_plan(config: Config, facts: Facts, n_threads: int = 1) -> InferencePlan:
@@ -101,13 +116,3 @@ def _make_state(plan: InferencePlan, matrices: tuple[Weights, ...]) -> State:
     """Return a state at step 0 with these weights, before any document is read."""
     t, units = np.array(0, dtype=np.int64), kernel.name_units(kernel.make_no_units(plan.model))
     return State(t=t, **kernel.name_weights(matrices), activity=kernel.init_activity(plan), **units)
-
-
-def _restore_state(plan: InferencePlan, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
-    """Return a state that continues from a snapshot of this model, or from the topics of another model's snapshot."""
-    restored: State | None = kernel.restore_fields(fresh, arrays, _FIELDS)
-    if restored is not None:
-        return restored
-    matrices, _, top = kernel.read_weights(plan, facts, arrays)
-    state = _make_state(plan, matrices)
-    return state._replace(activity=(*state.activity[:-1], top))

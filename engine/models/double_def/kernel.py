@@ -5,6 +5,7 @@ Gradients are pathwise (Ranganath et al., AISTATS 2015, section 6.2).  A step mo
 in a large table, the next part of them.
 """
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from topiary.engine.black_box import documents, families, kernel, pathwise, weig
 from topiary.engine.black_box.documents import Params, Units
 from topiary.engine.black_box.inference import Evidence, InferencePlan
 from topiary.engine.black_box.weights import PARTS, Prior, WeightAddress, Weights
-from topiary.engine.contract import Array, Facts, FloatArray, Info, Kernel, Topics
+from topiary.engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Topics
 from topiary.engine.models.double_def.settings import Config
 from topiary.engine.pool import cut_evenly
 from topiary.engine.streams import Address
@@ -175,24 +176,53 @@ class State(NamedTuple):
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of a double DEF for a table; results do not depend on ``n_threads``."""
-    plan = _make_plan(config, facts, n_threads)
+    return DoubleDefKernel(_make_plan(config, facts, n_threads), facts)
 
-    def init(seed: int) -> State:
-        layers = config.layers
-        flat = tuple(np.full((low, high), 1.0 / low) for low, high in zip((1, *layers[:-1]), layers, strict=True))
-        return _make_state(plan, kernel.draw_random_weights(plan, seed), flat)
 
-    return kernel.build_kernel(
-        plan,
-        init=init,
-        init_from_documents=lambda seed, docs: _make_state(plan, *kernel.cluster_weights(plan, seed, docs)),
-        move=lambda seed, state, statistics: _move_state(plan, seed, state, statistics),
-        topics=lambda state: _present_topics(plan, state),
-        keep=lambda state: (
-            {"t": state.t} | {name: getattr(state, name) for name in _UNITS} | kernel.keep_fields(state, _FIELDS)
-        ),
-        restore=lambda seed, arrays: _restore_state(plan, facts, init(seed), arrays),
-    )
+class DoubleDefKernel(kernel.UnitKernel):
+    """The kernel of a double DEF."""
+
+    def init(self, seed: int) -> State:
+        """Return a state with random weights, and columns that tell nothing apart."""
+        layers = kernel.list_widths(self.plan.model)
+        flat = tuple(np.full((low, high), 1.0 / low) for low, high in itertools.pairwise((1, *layers)))
+        return _make_state(self.plan, kernel.draw_random_weights(self.plan, seed), flat)
+
+    def init_from_documents(self, seed: int, docs: Batch) -> State:
+        """Return a state whose topics are clusters of documents."""
+        return _make_state(self.plan, *kernel.cluster_weights(self.plan, seed, docs))
+
+    def move(self, seed: int, state: State, statistics: Evidence) -> tuple[State, Info]:
+        """Move the columns, whose upper layers give the prior of ``W_0``; then move those of the rows as a DEF."""
+        table = kernel.compute_mean_weights(self.plan, state)[0]
+        columns, rates, bound = step_columns(self.plan, seed, int(state.t) + 1, table, _get_columns(state))
+        state, info = kernel.move_state(self.plan, seed, state, statistics, rates, bound)
+        return state._replace(
+            **kernel.name_weights(columns.matrices, "column_"), **kernel.name_units(columns.units, "item_")
+        ), info
+
+    def topics(self, state: State) -> Topics:
+        """Return the hierarchy of the rows, and in its field ``columns`` that of the columns."""
+        plan, columns = self.plan, _get_columns(state)
+        table, upper = kernel.compute_mean_weights(plan, state)[0], columns.matrices
+        activity = compute_column_activity(plan, table, columns.units)
+        means = (table, *weights.compute_all_means(plan.priors[1:], upper, plan.pool))
+        return super().topics(state)._replace(columns=kernel.present_model(plan.model, means, activity))
+
+    def keep(self, state: State) -> dict[str, Array]:
+        """Return the number of steps, the parameters of all weights, and the units of the columns."""
+        units = {name: getattr(state, name) for name in _UNITS}
+        return {"t": state.t} | units | kernel.keep_fields(state, _FIELDS)
+
+    def restore(self, seed: int, arrays: dict[str, Array]) -> State:
+        """Return a state that continues a snapshot of this model, or the topics of another model's snapshot."""
+        restored: State | None = kernel.restore_fields(self.init(seed), arrays, _FIELDS)
+        if restored is not None and all(name in arrays for name in _UNITS):
+            units: dict[str, Any] = {name: arrays[name].astype(np.float32) for name in _UNITS}
+            return restored._replace(**units)
+        matrices, phi, top = kernel.read_weights(self.plan, self.facts, arrays)
+        state = _make_state(self.plan, matrices, phi)
+        return state._replace(activity=(*state.activity[:-1], top))
 
 
 def _make_plan(config: Config, facts: Facts, n_threads: int) -> InferencePlan:
@@ -232,33 +262,3 @@ def _make_state(plan: InferencePlan, matrices: tuple[Weights, ...], phi: tuple[F
 def _get_columns(state: State) -> TableColumns:
     """Return the variational parameters of the columns in a state."""
     return TableColumns(kernel.get_weights(state, "column_"), kernel.get_units(state, "item_"))
-
-
-def _move_state(plan: InferencePlan, seed: int, state: State, statistics: Evidence) -> tuple[State, Info]:
-    """Move the columns, whose upper layers give the prior of ``W_0``; then move the weights of the rows as in a DEF."""
-    table = kernel.compute_mean_weights(plan, state)[0]
-    columns, rates, bound = step_columns(plan, seed, int(state.t) + 1, table, _get_columns(state))
-    state, info = kernel.move_state(plan, seed, state, statistics, rates, bound)
-    return state._replace(
-        **kernel.name_weights(columns.matrices, "column_"), **kernel.name_units(columns.units, "item_")
-    ), info
-
-
-def _present_topics(plan: InferencePlan, state: State) -> Topics:
-    """Return the hierarchy of the rows, and in its field ``columns`` that of the columns."""
-    means, columns = kernel.compute_mean_weights(plan, state), _get_columns(state)
-    upper = weights.compute_all_means(plan.priors[1:], columns.matrices, plan.pool)
-    activity = compute_column_activity(plan, means[0], columns.units)
-    column_topics = kernel.present_model(plan.model, (means[0], *upper), activity)
-    return kernel.present_model(plan.model, means, state.activity)._replace(columns=column_topics)
-
-
-def _restore_state(plan: InferencePlan, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
-    """Return a state that continues from a snapshot of this model, or from the topics of another model's snapshot."""
-    restored: State | None = kernel.restore_fields(fresh, arrays, _FIELDS)
-    if restored is not None and all(name in arrays for name in _UNITS):
-        units: dict[str, Any] = {name: arrays[name].astype(np.float32) for name in _UNITS}
-        return restored._replace(**units)
-    matrices, phi, top = kernel.read_weights(plan, facts, arrays)
-    state = _make_state(plan, matrices, phi)
-    return state._replace(activity=(*state.activity[:-1], top))

@@ -6,7 +6,6 @@ integrated out (:mod:`engine.models.dpfa.documents`); the stationary distributio
 """
 
 import itertools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +17,16 @@ from topiary.engine.contract import (
     SIGMOID,
     SIGNED,
     Array,
+    AveragingKernel,
     Batch,
     Facts,
     FloatArray,
     Info,
     Kernel,
     Link,
+    Local,
+    Rates,
+    Sweeps,
     Topics,
 )
 from topiary.engine.hierarchy.topics import collect_arrays
@@ -73,23 +76,28 @@ class State(NamedTuple):
     h: Array
 
 
-class _DpfaSetup(NamedTuple):
-    """Settings, facts and threads that the functions of the kernel share."""
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """Return the kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
+    return DpfaKernel(config, facts, Pool(n_threads))
 
-    config: Config
-    facts: Facts
-    inference: str
-    pool: Pool
+
+class DpfaKernel(AveragingKernel):
+    """The kernel of DPFA."""
+
+    def __init__(self, config: Config, facts: Facts, pool: Pool) -> None:
+        self.config, self.facts, self.pool = config, facts, pool
+        self.inference = config.choose_inference(facts)
+        self.batch_size, self.sweeps_after = config.batch_size, config.sweeps_after(facts)
 
     @property
-    def keeps_locals(self) -> bool:
+    def _keeps_locals(self) -> bool:
         """True if every step sweeps all training documents once and keeps their local variables for the next step."""
         return self.inference == "gibbs"
 
-    def plan_sweeps(self, t: int) -> NetPlan:
+    def _plan_sweeps(self, t: int) -> NetPlan:
         """Return the plan of the local sweeps in step ``t``."""
         config, all_topics_on = self.config, t <= self.config.everything_on
-        if self.keeps_locals:
+        if self._keeps_locals:
             return NetPlan(
                 fresh=False, burn_in=0, collect=1, thin=1, all_topics_on=all_topics_on, quantity=documents.MOMENTS
             )
@@ -101,210 +109,190 @@ class _DpfaSetup(NamedTuple):
             fresh=True, burn_in=burn_in, collect=collect, thin=1, all_topics_on=all_topics_on, quantity=quantity
         )
 
-    def pack_globals(self, state: State) -> NetGlobals:
+    def _pack_globals(self, state: State) -> NetGlobals:
         """Return topics, shapes and network packed for the kernels."""
         undirected = self.config.hierarchy == "rbm"
         return NetGlobals(
             state.phi, state.shapes, network.pack_network(state.weights, state.biases, undirected=undirected)
         )
 
+    def init(self, seed: int) -> State:
+        """Return a state with nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K, as the authors."""
+        layers, rng = self.config.layers, streams.make_generator(seed, streams.INIT)
+        phi = widths.draw_flat_topics(rng, self.facts.n_words, layers[0])
+        weights = tuple(0.1 * rng.standard_normal(shape) for shape in itertools.pairwise(layers))
+        biases = tuple(np.zeros(width) for width in layers)
+        shapes = np.full(layers[0], INITIAL_SHAPE_SUM / layers[0])
+        return State(
+            t=np.array(0, dtype=np.int64),
+            phi=phi,
+            expanded=self._init_expanded(phi),
+            scale=np.zeros(layers[0]),
+            shapes=shapes,
+            weights=weights,
+            precision=tuple(np.ones_like(table) for table in weights),
+            biases=biases,
+            thermostats=steps.init_thermostats(layers, self.config.noise) if self.inference == "sgnht" else (),
+            filtered=(),
+            load=np.full(layers[0], 1.0 / layers[0]),
+            active=np.full(sum(layers), 0.5),
+            **init_means(phi, shapes, weights, biases)._asdict(),
+            topics=np.zeros(0, dtype=np.uint16),
+            h=np.zeros((0, sum(layers)), dtype=np.int8),
+        )
 
-def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """Return the kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
-    setup = _DpfaSetup(config, facts, config.choose_inference(facts), Pool(n_threads))
-    move = {"gibbs": steps.step_gibbs, "bcdf": steps.step_bcdf, "sgnht": steps.step_sgnht}[setup.inference]
-    kernel = Kernel(
-        batch_size=config.batch_size,
-        sweeps_after=config.sweeps_after(facts),
-        measure="perplexity",
-        init=lambda seed: _init_state(setup, seed),
-        init_from_documents=lambda seed, docs: (
-            _init_from_documents(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
-        ),
-        prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs) if setup.keeps_locals else state,
-        gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
-        move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics, move),
-        infer=lambda seed, state, docs, sweeps=None: sampler.place_documents(
-            setup.pack_globals(state), Address(seed, streams.INFER, 0), docs, sweeps, setup.pool
-        ),
-        topics=lambda state: _present_topics(setup, state),
-        average=_average_state,
-        variance=lambda state: (state.variance,),
-        start_chain=lambda seed, state, docs: sampler.start_chain(setup.pack_globals(state), seed, docs, setup.pool),
-        advance_chain=lambda seed, state, chain, observed, scored, sweeps: sampler.advance_chain(
-            setup.pack_globals(state), seed, chain, observed, scored, sweeps, setup.pool
-        ),
-        keep=_keep_state,
-        restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
-    )
-    return kernel._replace(local=_get_local, with_local=_put_local) if setup.keeps_locals else kernel
+    def _init_expanded(self, phi: FloatArray) -> FloatArray:
+        """Return the initial phi_hat of SGRLD; an array without rows for other steps.
 
+        Its column sums are a_phi V, around which the steps keep them.
+        """
+        if self.inference != "sgnht" or self.config.topic_step != "sgrld":
+            return np.zeros((0, phi.shape[1]))
+        return phi * (self.config.a_phi * len(phi))
 
-def _init_state(setup: _DpfaSetup, seed: int) -> State:
-    """Return a state with nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K, as in the authors' code."""
-    layers, rng = setup.config.layers, streams.make_generator(seed, streams.INIT)
-    phi = widths.draw_flat_topics(rng, setup.facts.n_words, layers[0])
-    weights = tuple(0.1 * rng.standard_normal(shape) for shape in itertools.pairwise(layers))
-    biases = tuple(np.zeros(width) for width in layers)
-    shapes = np.full(layers[0], INITIAL_SHAPE_SUM / layers[0])
-    return State(
-        t=np.array(0, dtype=np.int64),
-        phi=phi,
-        expanded=_init_expanded(setup, phi),
-        scale=np.zeros(layers[0]),
-        shapes=shapes,
-        weights=weights,
-        precision=tuple(np.ones_like(table) for table in weights),
-        biases=biases,
-        thermostats=steps.init_thermostats(layers, setup.config.noise) if setup.inference == "sgnht" else (),
-        filtered=(),
-        load=np.full(layers[0], 1.0 / layers[0]),
-        active=np.full(sum(layers), 0.5),
-        **init_means(phi, shapes, weights, biases)._asdict(),
-        topics=np.zeros(0, dtype=np.uint16),
-        h=np.zeros((0, sum(layers)), dtype=np.int8),
-    )
+    def init_from_documents(self, seed: int, docs: Batch) -> State:
+        """Return an initial state whose topics are clusters of documents, if ``start`` says so.
 
+        The units of upper layers are clusters of the units below (:mod:`engine.first_topics`).
+        """
+        state = self.init(seed)
+        if self.config.start != "clusters":
+            return state
+        clusters = first_topics.cluster_topics(seed, docs, self.facts.n_words, self.config.layers, self.pool)
+        phi = clusters.phi[0]
+        weights, lower = network.make_cluster_weights(state.weights, clusters.phi[1:])
+        biases = (*lower, state.biases[-1])
+        mean = init_means(phi, state.shapes, weights, biases)
+        return state._replace(
+            phi=phi, expanded=self._init_expanded(phi), weights=weights, biases=biases, **mean._asdict()
+        )
 
-def _init_expanded(setup: _DpfaSetup, phi: FloatArray) -> FloatArray:
-    """Return the initial phi_hat of SGRLD; an array without rows for other steps.
+    def prepare(self, seed: int, state: State, docs: Batch) -> State:
+        """Return the state with initial local variables of all training documents, if it keeps them."""
+        if not self._keeps_locals:
+            return state
+        address = Address(seed, streams.INIT, 0)
+        return self.with_local(state, sampler.start_locals(self._pack_globals(state), address, docs, self.pool))
 
-    Its column sums are a_phi V, around which the steps keep them.
-    """
-    if setup.inference != "sgnht" or setup.config.topic_step != "sgrld":
-        return np.zeros((0, phi.shape[1]))
-    return phi * (setup.config.a_phi * len(phi))
+    def local(self, state: State) -> NetLocals | None:
+        """Return the local variables of a state, if it keeps them."""
+        return NetLocals(state.topics, state.h) if self._keeps_locals else None
 
+    def with_local(self, state: State, local: NetLocals | None) -> State:
+        """Return the state with these local variables."""
+        return state if local is None else state._replace(topics=local.topics, h=local.h)
 
-def _init_from_documents(setup: _DpfaSetup, seed: int, docs: Batch) -> State:
-    """Return an initial state whose topics are clusters of documents (:mod:`engine.first_topics`).
+    def gather(
+        self, seed: int, state: State, docs: Batch, local: NetLocals | None
+    ) -> tuple[steps.NetStatistics, NetLocals | None]:
+        """Sweep documents with topics and weights fixed; return sums, and the local variables if the state keeps them.
 
-    The units of upper layers are clusters of the units below.
-    """
-    state = _init_state(setup, seed)
-    clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
-    phi = clusters.phi[0]
-    weights, lower = network.make_cluster_weights(state.weights, clusters.phi[1:])
-    biases = (*lower, state.biases[-1])
-    mean = init_means(phi, state.shapes, weights, biases)
-    return state._replace(
-        phi=phi, expanded=_init_expanded(setup, phi), weights=weights, biases=biases, **mean._asdict()
-    )
+        Documents whose local variables are kept are swept once; those of a mini-batch start a new chain.
+        """
+        glob, t = self._pack_globals(state), int(state.t) + 1
+        plan = self._plan_sweeps(t)
+        if local is None or len(local.h) < len(docs.documents):  # none are kept, or not of these documents
+            swept, plan = sampler.allocate_locals(glob, docs), plan._replace(fresh=True)
+        else:
+            swept = sampler.copy_locals(local)
+        n_tokens = self.facts.n_tokens if self._keeps_locals else 0
+        sums = sampler.tally_documents(glob, Address(seed, streams.LOCAL, t), docs, swept, plan, self.pool, n_tokens)
+        statistics = steps.NetStatistics(*sums, np.array(len(docs.documents)), np.array(len(swept.topics)))
+        return statistics, swept if self._keeps_locals else None
 
+    def move(self, seed: int, state: State, statistics: steps.NetStatistics) -> tuple[State, Info]:
+        """Move topics, weights and shapes by one step, and update their running means."""
+        t = int(state.t) + 1
+        plan = self._plan_sweeps(t)
+        old = steps.NetVariables(*(getattr(state, name) for name in steps.NetVariables._fields))
+        shared = steps.NetSetup(self.config, self.facts.n_documents, self.pool)
+        take = {"gibbs": steps.step_gibbs, "bcdf": steps.step_bcdf, "sgnht": steps.step_sgnht}[self.inference]
+        new, sizes, sample, eta = take(shared, seed, t, old, statistics)
+        mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
+        mean = update_means(mean, new, sample, eta, t, self.pool)
+        weight = 1.0 / min(t, averages.MEMORY)
+        n_sweeps, n = plan.collect, max(int(statistics.documents), 1)
+        load = statistics.words.sum(axis=0, dtype=np.float64)
+        load = load / load.sum() if load.sum() > 0.0 else state.load
+        state = state._replace(
+            t=np.array(t, dtype=np.int64),
+            load=state.load + weight * (load - state.load),
+            active=state.active + weight * (statistics.on / (n_sweeps * n) - state.active),
+            **new._asdict(),
+            **mean._asdict(),
+        )
+        tokens = int(statistics.tokens)
+        draws = tokens * (plan.burn_in + plan.collect)
+        return state, Info(sizes, float("nan"), tokens, draws)
 
-def _average_state(state: State) -> State:
-    """Return the state with the running means in place of the last sample, topics normalised in double precision."""
-    phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
-    return state._replace(phi=phi, shapes=state.mean_shapes, weights=state.mean_weights, biases=state.mean_biases)
+    def topics(self, state: State) -> Topics:
+        """Return the hierarchy: topics over words, then signed weights; ``r`` holds the log-odds of the top units.
 
+        The mean of theta_k, if topic k is on, is ``(1 - p)(n_k + r_k)`` with p = 1/2 and n_k its tokens in a document.
+        """
+        active = network.split_layers(state.active, self.config.layers)
+        theta = 0.5 * (self.facts.n_tokens / max(self.facts.n_documents, 1) * state.load / np.maximum(active[0], 1e-9))
+        return Topics(
+            phi=(state.phi, *state.weights),
+            r=state.biases[-1],
+            links=tuple(Link(SIGNED, SIGMOID, bias) for bias in state.biases[:-1]),
+            units=(GAMMA, *(BINARY,) * len(state.weights)),
+            popularity=compute_unit_popularity(state.load, active, state.weights, state.biases),
+            means=(theta + 0.5 * state.shapes, *active[1:]),
+            directed=self.config.hierarchy == "sbn",
+        )
 
-def _present_topics(setup: _DpfaSetup, state: State) -> Topics:
-    """Return the hierarchy: topics over words, then signed weights; ``r`` holds the log-odds of the top units.
+    def average(self, state: State) -> State:
+        """Return the state with the running means in place of the last sample, topics normalised."""
+        phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
+        return state._replace(phi=phi, shapes=state.mean_shapes, weights=state.mean_weights, biases=state.mean_biases)
 
-    The mean of theta_k, if topic k is on, is ``(1 - p)(n_k + r_k)`` with p = 1/2 and n_k its tokens in a document.
-    """
-    active = network.split_layers(state.active, setup.config.layers)
-    theta = 0.5 * (setup.facts.n_tokens / max(setup.facts.n_documents, 1) * state.load / np.maximum(active[0], 1e-9))
-    return Topics(
-        phi=(state.phi, *state.weights),
-        r=state.biases[-1],
-        links=tuple(Link(SIGNED, SIGMOID, bias) for bias in state.biases[:-1]),
-        units=(GAMMA, *(BINARY,) * len(state.weights)),
-        popularity=compute_unit_popularity(state.load, active, state.weights, state.biases),
-        means=(theta + 0.5 * state.shapes, *active[1:]),
-        directed=setup.config.hierarchy == "sbn",
-    )
+    def keep(self, state: State) -> dict[str, Array]:
+        """Return the arrays that a snapshot stores in addition to topics, weights and top biases."""
+        arrays = {name: getattr(state, name) for name in ("t", "shapes", "load", "active", "scale")}
+        arrays |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
+        return arrays | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
 
+    def restore(self, seed: int, arrays: dict[str, Array]) -> State:
+        """Return a state that continues from a snapshot of this model, or of another model with the same layers."""
+        fresh = self.init(seed)
+        first, *upper = (np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "phi"))
+        phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
+        lower = tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases"))
+        biases = (*(lower or fresh.biases[:-1]), np.asarray(arrays["r"], dtype=np.float64))
+        names = ("shapes", "load", "active", "scale")
+        fields: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
+        state = fresh._replace(**fields)
+        precision = tuple(np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "precision"))
+        return state._replace(
+            t=np.array(int(arrays["t"]) if "shapes" in arrays else 0, dtype=np.int64),
+            phi=phi,
+            expanded=self._init_expanded(phi),
+            weights=weights,
+            precision=precision or fresh.precision,
+            biases=biases,
+            **init_means(phi, state.shapes, weights, biases)._asdict(),
+        )
 
-def _keep_state(state: State) -> dict[str, Array]:
-    """Return the arrays that a snapshot stores in addition to topics, weights and top biases."""
-    arrays = {name: getattr(state, name) for name in ("t", "shapes", "load", "active", "scale")}
-    arrays |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
-    return arrays | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
+    def variance(self, state: State) -> tuple[Array, ...]:
+        """Return the variance of a draw of the topics."""
+        return (state.variance,)
 
+    def infer(self, seed: int, state: State, docs: Batch, sweeps: Sweeps | None = None) -> Local:
+        """Return posterior means of the activations of documents, topics and network fixed."""
+        return sampler.place_documents(
+            self._pack_globals(state), Address(seed, streams.INFER, 0), docs, sweeps, self.pool
+        )
 
-def _restore_state(setup: _DpfaSetup, seed: int, arrays: dict[str, Array]) -> State:
-    """Return a state that continues from a snapshot of this model, or of another model with the same layers."""
-    fresh = _init_state(setup, seed)
-    first, *upper = (np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "phi"))
-    phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
-    lower = tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases")) or fresh.biases[:-1]
-    biases = (*lower, np.asarray(arrays["r"], dtype=np.float64))
-    names = ("shapes", "load", "active", "scale")
-    fields: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
-    state = fresh._replace(**fields)
-    precision = tuple(np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "precision"))
-    return state._replace(
-        t=np.array(int(arrays["t"]) if "shapes" in arrays else 0, dtype=np.int64),
-        phi=phi,
-        expanded=_init_expanded(setup, phi),
-        weights=weights,
-        precision=precision or fresh.precision,
-        biases=biases,
-        **init_means(phi, state.shapes, weights, biases)._asdict(),
-    )
+    def start_chain(self, seed: int, state: State, docs: Batch) -> sampler.NetChain:
+        """Return the initial chains of documents under evaluation."""
+        return sampler.start_chain(self._pack_globals(state), seed, docs, self.pool)
 
-
-def _get_local(state: State) -> NetLocals:
-    """Return the local variables of a state."""
-    return NetLocals(state.topics, state.h)
-
-
-def _put_local(state: State, local: NetLocals) -> State:
-    """Return the state with these local variables."""
-    return state._replace(topics=local.topics, h=local.h)
-
-
-def _prepare_state(setup: _DpfaSetup, seed: int, state: State, docs: Batch) -> State:
-    """Return the state with initial local variables of all training documents."""
-    address = Address(seed, streams.INIT, 0)
-    return _put_local(state, sampler.start_locals(setup.pack_globals(state), address, docs, setup.pool))
-
-
-def _gather_statistics(
-    setup: _DpfaSetup, seed: int, state: State, docs: Batch, local: NetLocals | None
-) -> tuple[steps.NetStatistics, NetLocals | None]:
-    """Sweep documents with topics and weights fixed; return sums, and the local variables if the state keeps them.
-
-    Documents whose local variables are kept are swept once; those of a mini-batch start a new chain.
-    """
-    glob, t = setup.pack_globals(state), int(state.t) + 1
-    plan = setup.plan_sweeps(t)
-    if local is None or len(local.h) < len(docs.documents):  # no local variables are kept, or not of these documents
-        swept, plan = sampler.allocate_locals(glob, docs), plan._replace(fresh=True)
-    else:
-        swept = sampler.copy_locals(local)
-    n_tokens = setup.facts.n_tokens if setup.keeps_locals else 0
-    sums = sampler.tally_documents(glob, Address(seed, streams.LOCAL, t), docs, swept, plan, setup.pool, n_tokens)
-    statistics = steps.NetStatistics(*sums, np.array(len(docs.documents)), np.array(len(swept.topics)))
-    return statistics, swept if setup.keeps_locals else None
-
-
-def _move_state(
-    setup: _DpfaSetup, seed: int, state: State, statistics: steps.NetStatistics, move: Callable[..., steps.NetStep]
-) -> tuple[State, Info]:
-    """Move topics, weights and shapes by one step with ``move``, and update their running means."""
-    t = int(state.t) + 1
-    plan = setup.plan_sweeps(t)
-    old = steps.NetVariables(*(getattr(state, name) for name in steps.NetVariables._fields))
-    shared = steps.NetSetup(setup.config, setup.facts.n_documents, setup.pool)
-    new, sizes, sample, eta = move(shared, seed, t, old, statistics)
-    mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
-    mean = update_means(mean, new, sample, eta, t, setup.pool)
-    weight = 1.0 / min(t, averages.MEMORY)
-    n_sweeps, n = plan.collect, max(int(statistics.documents), 1)
-    load = statistics.words.sum(axis=0, dtype=np.float64)
-    load = load / load.sum() if load.sum() > 0.0 else state.load
-    state = state._replace(
-        t=np.array(t, dtype=np.int64),
-        load=state.load + weight * (load - state.load),
-        active=state.active + weight * (statistics.on / (n_sweeps * n) - state.active),
-        **new._asdict(),
-        **mean._asdict(),
-    )
-    tokens = int(statistics.tokens)
-    draws = tokens * (plan.burn_in + plan.collect)
-    return state, Info(sizes, float("nan"), tokens, draws)
+    def advance_chain(
+        self, seed: int, state: State, chain: sampler.NetChain, observed: Batch, scored: Batch, sweeps: Sweeps
+    ) -> tuple[sampler.NetChain, Rates]:
+        """Return the chains after more sweeps, and the summed rates of the scored cells."""
+        return sampler.advance_chain(self._pack_globals(state), seed, chain, observed, scored, sweeps, self.pool)
 
 
 def apply_sigmoid(x: FloatArray) -> FloatArray:

@@ -1,7 +1,7 @@
 """Kernel of latent Dirichlet allocation by coordinate ascent (:mod:`engine.lda.variational`)."""
 
 from topiary.engine.contract import Facts, Kernel
-from topiary.engine.lda.variational import Pace, State, build_kernel
+from topiary.engine.lda.variational import Pace, State, VariationalKernel
 from topiary.engine.models.lda_cavi.settings import Config
 
 __all__ = ["Config", "State", "build"]
@@ -9,4 +9,4 @@ __all__ = ["Config", "State", "build"]
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of this model for a corpus; results do not depend on ``n_threads``."""
-    return build_kernel(config, Pace(fresh_steps=config.fresh_steps), facts, n_threads)
+    return VariationalKernel(config, Pace(fresh_steps=config.fresh_steps), facts, n_threads)

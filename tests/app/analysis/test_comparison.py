@@ -13,10 +13,11 @@ import pytest
 from topic_hierarchies import arrays, make_hierarchy, vocabulary
 from topic_pairs import WIDTHS, changed, frame_of, permuted, reword, same
 
+from topiary.app.analysis import reader
 from topiary.app.analysis.comparison import EdgeChange, compare, count_kinds, find_edge_changes, measure_agreement
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.export.comparison import list_pairs
-from topiary.app.live.cache import Cache, ComparisonCache, count_bytes
+from topiary.app.live.cache import Cache, Memory, count_bytes
 from topiary.app.views.compare.summary import summarise_changes
 from topiary.app.views.compare.trees import CompareCut, draw_trees
 from topiary.engine.hierarchy.align import TopicPair
@@ -272,33 +273,38 @@ def test_hierarchies_of_one_layer_have_no_edges_to_agree_on() -> None:
     assert math.isnan(now.correlation)
 
 
-def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def remembering(monkeypatch: pytest.MonkeyPatch, decided: set[TopicPair]) -> reader.Reader:
+    monkeypatch.setattr(reader, "list_decisions", lambda *_: frozenset(decided))
+    return reader.Reader(None, Memory())
+
+
+def test_two_hierarchies_are_matched_once_a_decision_and_renamed_topics_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, decided = [], set()
 
     def counting(*request):
         asked.append(request)
         return compare(*request)
 
-    monkeypatch.setattr("topiary.app.live.cache.compare", counting)
+    monkeypatch.setattr(reader, "compare", counting)
     a, b = frame_of(arrays(WIDTHS), 7), frame_of(arrays(WIDTHS, seed=2), 8)
-    known = ComparisonCache(most=2)
-    first = known.get(a, b)
-    assert known.get(a, b).alignment is first.alignment
+    known = remembering(monkeypatch, decided)
+    first = known.compare(a, b)
+    assert known.compare(a, b).alignment is first.alignment
     renamed = replace(b, labels={Node(1, 0): "herbs"})
-    again = known.get(a, renamed)
+    again = known.compare(a, renamed)
     assert (again.b, again.alignment) == (renamed, first.alignment)
     assert len(asked) == 1
-    decided = known.get(a, b, {TopicPair(1, 0, 1)})
-    assert decided.partner("a", Node(1, 0)) == Node(1, 1)
-    known.get(b, a)
-    known.get(a, b)
-    assert len(asked) == 4  # only two are kept
+    decided.add(TopicPair(1, 0, 1))
+    assert known.compare(a, b).partner("a", Node(1, 0)) == Node(1, 1)
+    assert len(asked) == 2
 
 
-def test_the_cache_of_comparisons_keeps_no_frame_alive() -> None:
+def test_matches_that_are_remembered_keep_no_frame_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     hierarchies = [frame_of(arrays(WIDTHS, seed=seed), 7 + seed) for seed in (1, 2)]
-    known, alive = ComparisonCache(), [weakref.ref(hierarchy) for hierarchy in hierarchies]
-    known.get(*hierarchies)
+    known, alive = remembering(monkeypatch, set()), [weakref.ref(hierarchy) for hierarchy in hierarchies]
+    known.compare(*hierarchies)
     hierarchies.clear()
     gc.collect()
     assert [ref() for ref in alive] == [None, None]

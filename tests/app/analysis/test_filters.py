@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import (
     MOST_CORNERS,
     Condition,
-    FilterError,
     FilterSources,
     parse_condition,
     read_line,
@@ -97,7 +97,7 @@ def test_all_conditions_have_to_be_met_and_none_selects_everything():
     ],
 )
 def test_a_condition_that_means_nothing_is_one_sentence(text, message):
-    with pytest.raises(FilterError, match=message):
+    with pytest.raises(ReadError, match=message):
         select(text)
 
 
@@ -124,11 +124,6 @@ def test_a_line_on_the_map_is_written_by_few_corners_that_select_the_same():
     assert str(write_line(6, [(0, 0), (0.5, 0), (1, 0), (1, -0.25), (0, -1)])) == "map:6=0:0~1:0~1:-0.25~0:-1"
 
 
-def test_a_map_that_cannot_be_read_is_said_in_one_sentence():
-    with pytest.raises(NotFound, match="map of documents under snapshot 7"):
-        select_by_conditions(FilterSources(*SOURCES[:4]), [parse_condition("map:7=0:0~1:0~1:1")], 5)
-
-
 @pytest.mark.parametrize(
     ("first", "last", "value"),
     [
@@ -150,7 +145,7 @@ def test_a_range_of_days_is_written_as_short_as_it_can_be_and_selects_these_days
 
 @pytest.mark.parametrize(("first", "last"), [("", ""), ("yesterday", "2004-01-01"), ("2004-02-30", "")])
 def test_what_is_no_range_of_days_is_refused_with_a_sentence(first, last):
-    with pytest.raises(FilterError, match=r"needs a first or a last day|is no day as in"):
+    with pytest.raises(ReadError, match=r"needs a first or a last day|is no day as in"):
         write_date_range(first, last)
 
 

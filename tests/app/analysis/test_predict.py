@@ -8,13 +8,13 @@ import inference_samples
 import numpy as np
 import pytest
 from class_samples import WRONG, label, plant
-from inference_samples import NAMES, plain_model
+from inference_samples import NAMES, plain_model, replace_methods
 
 from topiary.app.analysis import predict as classes
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.predict import classify_run
-from topiary.app.analysis.predictions import ClassError
 from topiary.app.cli import main, quality
-from topiary.app.facts import documents
+from topiary.app.export import class_facts as documents
 from topiary.app.live.predictions import PredictionCache
 from topiary.engine import models
 from topiary.engine.hierarchy.class_scores import score_predictions
@@ -79,7 +79,8 @@ def test_a_layer_of_which_the_classifier_reads_nothing_carries_nothing(db, monke
     def deaf(*arguments):
         inference = opened(*arguments)
         reads = inference.kernel.read_features
-        kernel = inference.kernel._replace(read_features=lambda *asked: [0.0 * reads(*asked)[0], *reads(*asked)[1:]])
+        features = lambda *asked: [0.0 * reads(*asked)[0], *reads(*asked)[1:]]  # noqa: E731
+        kernel = replace_methods(inference.kernel, read_features=features)
         object.__setattr__(inference, "kernel", kernel)
         return inference
 
@@ -106,7 +107,7 @@ def test_the_kernel_does_not_see_the_labels(db, monkeypatch):
             seen.append(batch.labels.tolist())
             return inner(seed, state, batch)
 
-        object.__setattr__(inference, "kernel", inference.kernel._replace(predict=predict))
+        object.__setattr__(inference, "kernel", replace_methods(inference.kernel, predict=predict))
         return inference
 
     monkeypatch.setattr(classes, "open_inference", spying)
@@ -124,7 +125,7 @@ def test_the_kernel_does_not_see_the_labels(db, monkeypatch):
     ],
 )
 def test_where_nothing_can_be_predicted_a_sentence_says_why(db, options, words):
-    with pytest.raises(ClassError, match=words):
+    with pytest.raises(ReadError, match=words):
         classify_run(db, plant(db, **options))
 
 

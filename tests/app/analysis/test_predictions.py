@@ -18,11 +18,12 @@ from sqlalchemy import func, select, update
 
 from topiary.app.analysis import predict
 from topiary.app.analysis import predictions as stored_predictions
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.predict import classify_run
-from topiary.app.analysis.predictions import ClassError, Doing, Misled
+from topiary.app.analysis.predictions import Doing, Misled
 from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.cli import main
-from topiary.app.facts.documents import list_class_facts
+from topiary.app.export.class_facts import list_class_facts
 from topiary.app.live import predictions
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
@@ -36,6 +37,7 @@ __all__ = ["plain_model"]
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAIN = {
+    "analysis/errors",
     "jobs/claim",
     "jobs/compile_kernels",
     "jobs/launcher",
@@ -286,7 +288,7 @@ def test_a_snapshot_of_a_run_that_is_alike_is_not_taken_for_ones_own(db):
 def test_what_cannot_be_predicted_leaves_nothing_behind(db):
     run = plant(db, classes=False)
     program = Program(db)
-    with pytest.raises(ClassError, match="learns topics without labels"):
+    with pytest.raises(ReadError, match="learns topics without labels"):
         program.cache.fetch(run.number, 0)
     assert program.cache.doing is None
     assert rows(db) == 0

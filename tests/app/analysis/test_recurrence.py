@@ -8,7 +8,7 @@ from seed_samples import add_group, add_seed, plant_arrays
 from topic_hierarchies import make_hierarchy
 
 from topiary.app.analysis.hierarchy import parse_identity
-from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.reader import Reader
 from topiary.app.analysis.recurrence import (
     MOST_SEEDS,
     choose_most_seeds,
@@ -18,7 +18,6 @@ from topiary.app.analysis.recurrence import (
     list_recurrent,
     list_seed_edges,
     list_seed_runs,
-    read_recurrence,
     summarize_layer,
 )
 from topiary.engine.hierarchy.recurrence import count_most
@@ -26,7 +25,9 @@ from topiary.store import runs
 
 
 def measured(db, row):
-    return read_recurrence(db, row, read_hierarchy(db, row, find_snapshot_at(db, row, None)))
+    hierarchy = Reader(db).hierarchy_at(row)
+    group, recurrence = Reader(db).recurrence(row, hierarchy)
+    return group, replace(hierarchy, recurrence=recurrence)
 
 
 def test_a_group_of_five_tells_what_comes_back(db):

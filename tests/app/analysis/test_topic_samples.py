@@ -5,10 +5,10 @@ import pytest
 from inference_samples import DOCUMENTS, arrays, plain_model, plant
 
 from topiary.app.analysis import inference
-from topiary.app.analysis.inference import find_snapshot
-from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.read_hierarchy import find_snapshot, read_hierarchy
 from topiary.app.analysis.shares import fetch_use
-from topiary.app.analysis.topic_samples import SpreadError, sample_topics
+from topiary.app.analysis.topic_samples import sample_topics
 from topiary.app.analysis.trends import DocumentGroups, describe_bands, measure_by_group
 from topiary.engine import models
 from topiary.store import runs, snapshots
@@ -44,13 +44,13 @@ def add_draws(db, row, last):
 
 def test_a_model_that_draws_no_topics_and_a_run_with_few_snapshots_say_so(db, sampling, monkeypatch):
     row, snapshot = runs.get_run(db, 1), find_snapshot(db, 1)
-    with pytest.raises(SpreadError, match="3 snapshots of the second half of the run, and run 1 has 1"):
+    with pytest.raises(ReadError, match="3 snapshots of the second half of the run, and run 1 has 1"):
         sample_topics(db, row, snapshot)
     monkeypatch.setattr(inference, "load_model", lambda run: (models.load("dlda"), models.load("dlda").Config()))
     module = models.load("dlda")
     build = module.build
     monkeypatch.setattr(module, "build", lambda *args, **kw: build(*args, **kw)._replace(variance=None))
-    with pytest.raises(SpreadError, match="draws no samples of its topics"):
+    with pytest.raises(ReadError, match="draws no samples of its topics"):
         sample_topics(db, row, snapshot)
 
 

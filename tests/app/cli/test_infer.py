@@ -7,11 +7,12 @@ import sys
 from dataclasses import replace
 
 import pytest
-from inference_samples import DOCUMENTS, NAMES, plain_model, plant
+from inference_samples import DOCUMENTS, NAMES, plain_model, plant, replace_methods
 from office_samples import docx
 
 from topiary.app.analysis import shares as work
-from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import find_shares
 from topiary.app.cli import main
 from topiary.app.ingest.new_documents import explain_unknown_words, find_rules, read_new_documents
@@ -214,7 +215,7 @@ def test_the_same_text_has_the_same_place_in_every_row_of_a_file(store):
         numbers.extend(batch.documents.tolist())
         return inference.kernel.infer(seed, state, batch, sweeps)
 
-    listening = replace(inference, kernel=inference.kernel._replace(infer=infer))
+    listening = replace(inference, kernel=replace_methods(inference.kernel, infer=infer))
     listening.place_texts(
         [inference.rules.count(text) for text in ("rose hedge", "goal", "hedge, rose", "rose hedge hedge")]
     )

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from trend_samples import DOCUMENTS, plant_trends
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.cli.main import main
 from topiary.app.export.run_tables import build_table, read_request
-from topiary.app.export.tables import TableFileError
 from topiary.app.export.topics import list_topics
 from topiary.engine.lens import periods
 from topiary.store import runs
@@ -96,13 +96,13 @@ def test_time_and_groups_have_the_numbers_of_the_page(dated):
     ],
 )
 def test_what_a_table_lacks_is_one_sentence(dated, kind, options, message):
-    with pytest.raises(TableFileError, match=message):
+    with pytest.raises(ReadError, match=message):
         read_table(dated, kind, **options)
 
 
 def test_too_many_periods_are_one_sentence(dated, monkeypatch):
     monkeypatch.setattr(periods, "MOST", 10)
-    with pytest.raises(TableFileError, match="above 10; take a longer unit"):
+    with pytest.raises(ReadError, match="above 10; take a longer unit"):
         read_table(dated, "time", unit="day")
 
 
@@ -148,5 +148,5 @@ def test_the_command_writes_what_the_library_returns_and_refuses_in_a_sentence(d
     assert path.read_text().count("\n") == 1 + len(read_table(db, "topics"))
     assert main(["export", "1", "contexts", "--output", str(path), "--store", db.url]) == 2
     assert "needs a search: --query WORDS" in capsys.readouterr().err
-    with pytest.raises(TableFileError, match="there is no table 'x'; choose one of topics, documents, theta, time"):
+    with pytest.raises(ReadError, match="there is no table 'x'; choose one of topics, documents, theta, time"):
         read_table(db, "x")

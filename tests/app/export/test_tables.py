@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.export import tables
-from topiary.app.export.tables import ExportTable, TableFileError, write_table
+from topiary.app.export.tables import ExportTable, write_table
 
 FRAMES = (
     pd.DataFrame({"topic": ["L1:1", "=1+1"], "share": [0.25, 1 / 3], "n": [1, 2]}),
@@ -49,8 +50,8 @@ def test_a_csv_file_is_what_pandas_writes(tmp_path):
 
 
 def test_what_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
-    with pytest.raises(TableFileError, match=r"must end in one of \.csv, \.xlsx, \.parquet"):
+    with pytest.raises(ReadError, match=r"must end in one of \.csv, \.xlsx, \.parquet"):
         write_table(ExportTable("numbers", FRAMES), tmp_path / "table.doc")
     monkeypatch.setattr(tables, "MOST_CELLS", 9)
-    with pytest.raises(TableFileError, match="more than 3 rows, which is too much for Excel"):
+    with pytest.raises(ReadError, match="more than 3 rows, which is too much for Excel"):
         write_table(ExportTable("numbers", FRAMES), tmp_path / "table.xlsx")

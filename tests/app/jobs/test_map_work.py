@@ -12,7 +12,7 @@ from process_samples import NOBODY, order, small_corpus
 
 from topiary.app.analysis import map_process
 from topiary.app.analysis.document_map import find_map
-from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import find_shares
 from topiary.app.jobs import launcher, map_work, process, trainer
 from topiary.app.jobs.progress import Notice

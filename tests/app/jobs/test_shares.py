@@ -7,7 +7,8 @@ import pytest
 from process_samples import more_documents, order, small_corpus, written
 from sqlalchemy import select
 
-from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import complete_shares, find_newest_shares, find_shares
 from topiary.app.jobs import claim, new_run, trainer
 from topiary.app.jobs import shares as work

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from inference_samples import replace_methods
 
 from tests.benchmarks.synthetic import small_corpus
 from topiary.app.jobs import training as mathematics
@@ -41,7 +42,7 @@ def test_the_best_documents_are_those_of_a_full_sort():
 def test_the_first_epoch_follows_the_file_for_benchmarks_only():
     corpus = small_corpus(100)
     kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80))
-    kernel = kernel._replace(sweeps_after=None)
+    kernel.sweeps_after = None
     filed, shuffled = (
         np.concatenate(
             [Training(corpus, kernel, dlda.State, 1, filed=each).batch(t, None).documents for t in (1, 2, 3, 4)]
@@ -60,7 +61,7 @@ def test_the_label_error_is_of_labelled_test_documents_only_the_same_ones_for_al
     config = sdatm.Config(layers=(4, 3), batch_size=20, hidden=(3, 3), burn_in=1, collect=1, predict_samples=3)
     kernel = sdatm.build(config, Facts(corpus.n_words, 80, 2))
     asked = []
-    report = kernel._replace(predict=lambda *arguments: asked.append(arguments[2]) or kernel.predict(*arguments))
+    report = replace_methods(kernel, predict=lambda *given: asked.append(given[2]) or kernel.predict(*given))
     first, second = (Training(corpus, report, sdatm.State, seed) for seed in (1, 2))
     state = first.first_state()
     about = measure_effort(first, state, 4.0, 20.0)

@@ -146,11 +146,11 @@ def test_step_sizes_are_reported_for_every_layer_and_for_r(trained):
 
 
 def test_the_averaged_protocol_is_reported_as_it_accumulates(file):
-    run = order(file, minibatches=21, averaged=True).number
+    run = order(file, averaged=True).number
     trainer.train_run(file, run)
     averaged = [p.minibatch for p in points.read_points(file, run) if p.name == "averaged_perplexity"]
-    assert averaged[0] == 21 * 4 // 7 + 1
-    assert averaged[-1] == 21
+    assert averaged[0] == 60 * 4 // 7 + 1
+    assert averaged[-1] == 60
     row = runs.get_run(file, run)
     assert row.averaged_perplexity is not None
     assert 1 < row.averaged_perplexity < 80

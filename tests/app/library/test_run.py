@@ -284,7 +284,7 @@ def test_a_run_with_labels_says_how_well_it_predicts(labelled, run):
     assert list(found.misled.columns) == ["document", "class", "predicted", "probability", "share", "path"]
     chances = labelled.infer("rose hedge lawn").classes
     assert chances.loc[0, "garden"] > 0.5
-    with pytest.raises(topiary.ClassError, match="predicts no classes"):
+    with pytest.raises(topiary.ReadError, match="predicts no classes"):
         run.classify()
 
 

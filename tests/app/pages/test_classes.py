@@ -13,7 +13,8 @@ from inference_samples import plain_model
 from page_sessions import PageSession
 
 from topiary.app.analysis import predict as classes
-from topiary.app.analysis.predictions import ClassError, Doing, store_predictions
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.predictions import Doing, store_predictions
 from topiary.app.live.feed import Feed
 from topiary.app.live.predictions import PredictionCache
 from topiary.app.live.ticks import Tick
@@ -171,7 +172,7 @@ def test_whoever_waits_for_a_prediction_holds_up_nobody_else(db: Database) -> No
 
     def predict(*_: Any) -> Any:
         assert gate.wait(60)
-        raise ClassError("it was only waited for")
+        raise ReadError("it was only waited for")
 
     feed.classes = PredictionCache(db, predict)
     waiting = [Session(db) for _ in range(4)]

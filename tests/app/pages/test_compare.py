@@ -14,6 +14,7 @@ from topic_pairs import changed
 
 from topiary.app.analysis.comparison import Comparison, Pair, compare
 from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.seeds import SeedBaseline
 from topiary.app.live.history import History
 from topiary.app.live.ticks import Tick
 from topiary.app.pages import compare_requests
@@ -41,6 +42,7 @@ class Feed:
     def __init__(self, *rows: SimpleNamespace) -> None:
         self.rows = {row.number: row for row in rows}
         self.newest = {row.number: SimpleNamespace(number=3, minibatch=700) for row in rows}
+        self.reader = SimpleNamespace(find_seeds=lambda _: SeedBaseline((), "no other seed yet"))
 
     def runs(self) -> tuple[Any, ...]:
         return tuple(sorted(self.rows.values(), key=lambda row: -row.number))
@@ -85,9 +87,6 @@ class Session:
         self.hold = False
         self.waiting: list[Callable[[], None]] = []
         monkeypatch.setattr(compare_requests, "fetch_comparison", self._fetch)
-        monkeypatch.setattr(
-            compare_requests, "find_baseline", lambda *_: compare_requests.SeedBaseline((), "no other seed yet")
-        )
         actions = SimpleNamespace(
             match_topics=lambda *request: self.acts.append(("match", request)),
             unmatch_topics=lambda *request: self.acts.append(("unmatch", request)),

@@ -30,7 +30,7 @@ def trained(db, seed, snapshot_seed, *, minibatches=(10, 40)):
 
 def context(db, feed, **fields):
     feed.look_now()
-    return SimpleNamespace(view=View(**fields), feed=feed, db=db)
+    return SimpleNamespace(view=View(**fields), feed=feed, db=db, reader=feed.reader)
 
 
 def test_two_runs_are_read_and_matched_with_the_moments_of_both(db, feed):
@@ -114,12 +114,12 @@ def test_the_baseline_is_another_seed_at_the_nearest_mini_batch(db, feed):
         connection.execute(update(tables.runs).where(tables.runs.c.number == run.number).values(settings={"eta": 1}))
     here = context(db, feed)
     request = compare_requests.ComparisonRequest(base.number, 0, run.number, 0)
-    lonely = compare_requests.find_baseline(here, compare_requests.fetch_comparison(here, request).comparison)
+    lonely = here.reader.find_seeds(compare_requests.fetch_comparison(here, request).comparison)
     assert lonely.comparisons == ()
     assert f"how much another seed would change, train run {run.number} once more" in lonely.sentence
     twin = trained(db, 7, 900, minibatches=(5, 45, 300))
     here = context(db, feed)
-    found = compare_requests.find_baseline(here, compare_requests.fetch_comparison(here, request).comparison)
+    found = here.reader.find_seeds(compare_requests.fetch_comparison(here, request).comparison)
     (one,) = found.comparisons
     assert (one.a.run, one.b.run) == (base.number, twin.number)
     assert (one.a.minibatch, one.b.minibatch) == (40, 45)
@@ -138,30 +138,22 @@ def test_all_pairs_of_seeds_of_either_run_are_the_baseline_up_to_six(db, feed):
         connection.execute(update(tables.runs).where(wide).values(settings={"eta": 1}))
     here = context(db, feed)
     request = compare_requests.ComparisonRequest(first[0].number, 0, other[0].number, 0)
-    found = compare_requests.find_baseline(here, compare_requests.fetch_comparison(here, request).comparison)
+    found = here.reader.find_seeds(compare_requests.fetch_comparison(here, request).comparison)
     pairs = {frozenset((each.a.run, each.b.run)) for each in found.comparisons}
     assert pairs == {frozenset(pair) for pair in ((4, 5), (1, 3), (1, 2), (3, 2))}
     for seed in range(4, 9):
         trained(db, seed, 100 * seed)
     here = context(db, feed)
-    assert (
-        len(
-            compare_requests.find_baseline(
-                here, compare_requests.fetch_comparison(here, request).comparison
-            ).comparisons
-        )
-        == 6
-    )
+    assert len(here.reader.find_seeds(compare_requests.fetch_comparison(here, request).comparison).comparisons) == 6
 
 
 def test_two_seeds_are_their_own_baseline(db, feed):
     one, two = trained(db, 1, 0), trained(db, 2, 500)
     here = context(db, feed)
-    found = compare_requests.find_baseline(
-        here,
+    found = here.reader.find_seeds(
         compare_requests.fetch_comparison(
             here, compare_requests.ComparisonRequest(one.number, 0, two.number, 0)
-        ).comparison,
+        ).comparison
     )
     assert found.comparisons == ()
     assert "differ only in their seed, so every difference here is chance" in found.sentence
@@ -170,21 +162,19 @@ def test_two_seeds_are_their_own_baseline(db, feed):
 def test_a_run_that_was_trained_much_longer_is_no_baseline(db, feed):
     short, long = trained(db, 1, 0), trained(db, 2, 500, minibatches=(300, 900))
     here = context(db, feed)
-    found = compare_requests.find_baseline(
-        here,
+    found = here.reader.find_seeds(
         compare_requests.fetch_comparison(
             here, compare_requests.ComparisonRequest(short.number, 0, long.number, 0)
-        ).comparison,
+        ).comparison
     )
     assert found.comparisons == ()
     assert "number of steps" in found.sentence
     trained(db, 3, 600, minibatches=(30, 60))
     here = context(db, feed)
-    found = compare_requests.find_baseline(
-        here,
+    found = here.reader.find_seeds(
         compare_requests.fetch_comparison(
             here, compare_requests.ComparisonRequest(short.number, 0, long.number, 0)
-        ).comparison,
+        ).comparison
     )
     assert (found.comparisons[0].a.run, found.comparisons[0].a.minibatch) == (short.number, 40)
     assert found.comparisons[0].b.minibatch == 30

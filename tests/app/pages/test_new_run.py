@@ -12,8 +12,8 @@ from class_samples import plant
 
 from topiary.app.jobs.cluster import place
 from topiary.app.jobs.run_rules import NewRunError, RunRequest, list_objections
+from topiary.app.names import name_model
 from topiary.app.pages.new_run import NewRunForm
-from topiary.app.views.run_facts import name_model
 from topiary.store import corpora, runs
 from topiary.store.database import open_database
 

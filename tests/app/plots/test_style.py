@@ -15,12 +15,13 @@ from store_samples import append_points
 from topic_hierarchies import make_hierarchy
 
 from topiary import plots
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.cli import main
 from topiary.app.live.history import PointColumns
 from topiary.app.plots import curves, images, topics, tree
 from topiary.app.plots.request import KINDS as FIGURES
-from topiary.app.plots.request import FigureError, FigureRequest, find_kind, read_width
+from topiary.app.plots.request import FigureRequest, find_kind, read_width
 from topiary.app.plots.sheet import cut, measure_width, wrap
 from topiary.app.plots.style import save
 from topiary.engine.hierarchy.tree import Edge, Node
@@ -165,7 +166,7 @@ def test_boxes_of_a_tree_do_not_touch():
 
 def test_too_many_layers_for_the_width_are_refused_with_a_way_out():
     boxes = {Node(layer, 0): tree.FigureBox("L1:1", ("rose",)) for layer in range(1, 9)}
-    with pytest.raises(FigureError, match="--width page"):
+    with pytest.raises(ReadError, match="--width page"):
         tree.draw_tree(boxes, [], width=2.0)
 
 
@@ -225,7 +226,7 @@ def test_words_are_cut_to_the_width_they_have():
 def test_widths_are_read_and_others_refused():
     assert (read_width("column"), read_width("page"), read_width("4.5")) == (3.3, 6.8, 4.5)
     for bad in ("wide", "0.2", "nan", "1e9"):
-        with pytest.raises(FigureError, match="inches"):
+        with pytest.raises(ReadError, match="inches"):
             read_width(bad)
 
 
@@ -353,7 +354,7 @@ def test_letters_without_a_font_are_refused_in_one_sentence_and_no_figure_stays_
         topics.draw_topics([topics.TopicLine("L1:1", 0.25, "", ("\U000f0000",))]),
         topics.draw_comparison(("\U000f0000", "new"), ([], []), []),
     ):
-        with pytest.raises(FigureError, match="no font of this machine"):
+        with pytest.raises(ReadError, match="no font of this machine"):
             save(element, tmp_path / "figure.pdf")
     assert pyplot.get_fignums() == before
     assert not (tmp_path / "figure.pdf").exists()

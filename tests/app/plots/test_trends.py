@@ -12,9 +12,9 @@ from matplotlib.colors import to_hex
 from trend_samples import plant_trends
 
 from topiary import plots
+from topiary.app.analysis.errors import ReadError
 from topiary.app.cli import main
 from topiary.app.export.run_tables import build_table, read_request
-from topiary.app.plots.request import FigureError
 from topiary.app.plots.style import COLOURS, save
 from topiary.app.plots.trends import TopicByGroup, draw_groups, draw_time, spread_apart
 from topiary.app.views.trends.group_chart import GroupBar
@@ -187,5 +187,5 @@ def test_what_cannot_be_drawn_is_said_in_one_sentence(store, tmp_path, capsys, w
 
 
 def test_topics_without_any_share_are_refused():
-    with pytest.raises(FigureError, match="nothing to draw"):
+    with pytest.raises(ReadError, match="nothing to draw"):
         draw_flat([float("nan")])

@@ -297,9 +297,8 @@ def test_no_two_draws_of_a_refined_sample_share_their_random_numbers(monkeypatch
         monkeypatch.setattr(Sampler, name, _recording(getattr(Sampler, name), used))
     monkeypatch.setattr(amortised, "make_noise", _recording(amortised.make_noise, used))
     scored = rows(counts(2))
-    glob = hybrid_step.pack_globals(this.at, this.state, this.docs, scored)
     chain = hybrid.Clock(np.array(0))
-    amortised.advance_chain(this.at, glob, 7, this.state, chain, this.docs, scored, Sweeps(9, 3))
+    amortised.advance_chain(this.at, 7, this.state, chain, this.docs, scored, Sweeps(9, 3))
     assert len(used) == 9
     assert len(set(used)) == 9
 
@@ -310,10 +309,7 @@ def test_sweeps_after_the_encoder_are_as_many_a_layer(monkeypatch):
     for layers in ((5,), (5, 4), (5, 4, 3)):
         this = case(layers=layers, refine=2)
         scored = rows(counts(2))
-        glob = hybrid_step.pack_globals(this.at, this.state, this.docs, scored)
-        amortised.advance_chain(
-            this.at, glob, 7, this.state, hybrid.Clock(np.array(0)), this.docs, scored, Sweeps(0, 1)
-        )
+        amortised.advance_chain(this.at, 7, this.state, hybrid.Clock(np.array(0)), this.docs, scored, Sweeps(0, 1))
     assert used == [Sweeps(2, 1), Sweeps(4, 1), Sweeps(6, 1)]
 
 
@@ -331,8 +327,7 @@ def test_samples_are_those_of_a_chain_or_what_its_sweeps_pay_for(monkeypatch, re
     used = []
     monkeypatch.setattr(Sampler, "rate_cells", _recording(Sampler.rate_cells, used, Sweeps))
     this, scored = case(layers=(5, 4), refine=refine), rows(counts(2))
-    glob = hybrid_step.pack_globals(this.at, this.state, this.docs, scored)
-    amortised.advance_chain(this.at, glob, 7, this.state, hybrid.Clock(np.array(0)), this.docs, scored, sweeps)
+    amortised.advance_chain(this.at, 7, this.state, hybrid.Clock(np.array(0)), this.docs, scored, sweeps)
     assert used == [Sweeps(2 * refine, 1)] * samples
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from topiary.engine.contract import Batch, Facts, Sweeps, flatten, unflatten
-from topiary.engine.gpu.devices import DeviceArray, OneLane, read_arrays
+from topiary.engine.gpu.devices import DeviceArray, OneLane, SpareMemory, read_arrays
 from topiary.engine.hierarchy.evaluate import evaluate_point
 from topiary.engine.hierarchy.shares import compute_shares
 from topiary.engine.models.dlda import kernel as dlda
@@ -253,3 +253,18 @@ def test_what_a_device_cannot_do_is_refused_in_a_sentence(changes, words):
 def test_lda_of_more_topics_than_a_device_holds_is_refused():
     with pytest.raises(SettingError, match="at most 1,024 topics"):
         lda_gibbs.build(replace(LDA, layers=(1025,)), FACTS, 1, OneLane())
+
+
+def test_memory_of_a_device_is_used_again_and_given_up_when_asked():
+    reserved = []
+    memory = SpareMemory(lambda size: reserved.append(size) or np.zeros(size, np.uint8))
+    first, second = memory.take((8, 5), np.float64), memory.take((8, 5), np.float64)
+    assert not np.shares_memory(first, second)
+    del first
+    third = memory.take((40,), np.float64)
+    assert reserved == [320, 320]
+    assert not np.shares_memory(second, third)
+    del second, third
+    memory.clear()
+    memory.take((40,), np.float64)
+    assert reserved == [320] * 3

@@ -12,6 +12,7 @@ from scipy.special import poch
 from topiary.engine.contract import Batch
 from topiary.engine.gibbs.collapsed import SweepPlan
 from topiary.engine.gibbs.local import Locals
+from topiary.engine.gibbs.sweeper import TokenTopics
 from topiary.engine.gibbs.upper import Hyper
 from topiary.engine.gpu import draws, layers
 from topiary.engine.gpu.devices import OneLane, read_arrays
@@ -58,7 +59,7 @@ class Chain:
     def sweep(self, plan=NEXT):
         self.step += 1
         at = Address(self.seed, LOCAL, self.step)
-        sums, swept = self.sweeper.gather(self.phi, self.r, self.batch, self.local, at, plan)
+        sums, swept = self.sweeper.gather(self.phi, self.r, self.batch, self.locals, at, plan, kept=True)
         at = at._replace(purpose=REDRAW)
         self.locals = self.sweeper.redraw(self.phi, self.r, self.batch, swept, at)
         return read_arrays(sums)
@@ -121,7 +122,7 @@ def test_topics_of_tokens_have_the_law_of_lda_and_their_tables_that_of_its_prior
     local, states, tables, plan = None, np.zeros(81), np.zeros(3), NEXT._replace(first_rates=2)
     for step in range(1, 91):
         sums, swept = sweeper.gather((phi,), alpha, batch, local, Address(7, LOCAL, step), plan)
-        local = sweeper.load_tokens(swept.locals.topics)
+        local = TokenTopics(np.asarray(sweeper.redraw((phi,), alpha, batch, swept, Address(7, LOCAL, step)).topics))
         if step > 30:
             states += np.bincount(local.topics.reshape(-1, 4) @ [27, 9, 3, 1], minlength=81)
             tables += sums.top / (60 * n_copies)
@@ -153,8 +154,8 @@ def test_a_mini_batch_is_swept_from_the_start_of_a_chain_and_all_its_collected_s
     tokens, at = batch.counts.sum(), Address(3, LOCAL, 2)
     plan = SweepPlan(fresh=True, burn_in=4, collect=3, first_rates=2)
     plans = plan, *(plan._replace(burn_in=n, collect=1) for n in (4, 5, 6))
-    sums, *parts = (read_arrays(sweeper.gather_batch(phi, r, batch, at, each)) for each in plans)
-    whole = read_arrays(sweeper.gather(phi, r, batch, None, at, plan)[0])
+    sums, *parts = (read_arrays(sweeper.gather(phi, r, batch, None, at, each)[0]) for each in plans)
+    whole = read_arrays(sweeper.gather(phi, r, batch, None, at, plan, kept=True)[0])
     assert sums.words.sum() == 3 * tokens
     for name in ("words", "upper", "top", "q"):
         assert np.array_equal(getattr(sums, name), getattr(whole, name))
@@ -181,7 +182,7 @@ def test_kept_sweeps_add_the_mean_rates_and_activations_given_counts_and_layers_
     topics = rng.integers(0, widths[0], len(documents)).astype(np.uint16)
     theta, c = rng.gamma(1.0, size=(n, sum(widths[1:]))), rng.gamma(2.0, size=(n, len(widths)))
     sweeper = DeviceSweeper(FixedTopics(), HYPER)
-    local = sweeper.load_locals(Locals(topics, np.zeros(0), theta, c, np.ones(n)), widths)
+    local = Locals(topics, np.zeros(0), theta, c, np.ones(n))
     plan = SweepPlan(fresh=False, burn_in=3, collect=4, thin=2, first_rates=99)
     _, rates = sweeper.rate_cells(phi, r, batch, scored, local, Address(1, LOCAL, 1), plan)
     counts = np.zeros((n, widths[0]))
@@ -191,7 +192,8 @@ def test_kept_sweeps_add_the_mean_rates_and_activations_given_counts_and_layers_
     expected = (phi[0][scored.words] * mean[np.repeat(np.arange(n), np.diff(scored.starts))]).sum(axis=1)
     np.testing.assert_allclose(rates.cells, 2 * expected, rtol=1e-5)
     np.testing.assert_allclose(rates.totals, 2 * mean.sum(axis=1), rtol=1e-5)
-    sweeper._copy_locals = lambda run, start: local  # places begin here, and not at the start of a chain
+    begin = sweeper._begin
+    sweeper._begin = lambda run, start: begin(run, local)  # places begin here, and not at the start of a chain
     placed = sweeper.place_documents(phi, r, batch, Address(1, LOCAL, 1), plan)
     np.testing.assert_allclose(placed.theta[0], mean, rtol=1e-5)
     np.testing.assert_allclose(placed.tokens, counts, rtol=1e-5)
@@ -348,7 +350,7 @@ def simulate_joint(hyper, n=3000, turns=25):
         batch, topics, counts = draw_documents(rng, phi, shapes, c[:, 0] + (turn > 0))
         if turn in (0, turns):
             found.append([counts.sum(axis=1), *theta.T, *c.T, theta[:, 0] * c[:, 1], theta[:, 2] * c[:, 2]])
-        local = sweeper.load_locals(Locals(topics, np.zeros(0), theta, c, np.ones(n)), (3, 2, 2))
+        local = Locals(topics, np.zeros(0), theta, c, np.ones(n))
         at = Address(4, LOCAL, turn + 1)
         _, swept = sweeper.gather(phi, r, batch, local, at, NEXT)
         local = sweeper.redraw(phi, r, batch, swept, at._replace(purpose=REDRAW))

@@ -144,14 +144,13 @@ class UsedCard(NamedTuple):
     """A card of which other programs use a part."""
 
     lanes: int
-    block: int | None = None
     used = 0
 
     def count_used(self):
         return self.used
 
 
-def test_lanes_follow_from_the_whole_corpus_and_blocks_from_the_part_of_a_worker(monkeypatch):
+def test_lanes_follow_from_the_whole_corpus_and_the_memory_from_the_part_of_a_worker(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(gpu, "list_cards", lambda: [gpu.GraphicsCard("Card", 10**9, "13.0")])
     monkeypatch.setattr(gpu, "is_extra_installed", lambda: True)
@@ -160,12 +159,14 @@ def test_lanes_follow_from_the_whole_corpus_and_blocks_from_the_part_of_a_worker
     few, many = FACTS._replace(n_documents=10, n_tokens=1000), FACTS._replace(n_documents=10**7, n_tokens=10**8)
     assert gpu.open_device(config, FACTS, few) == gpu.open_device(config, FACTS) == UsedCard(8)
     assert gpu.open_device(config, few, few) == UsedCard(32)
-    whole, half = gpu.open_device(config, many), gpu.open_device(config, many, many, 2)
-    assert whole.lanes == 8
-    assert whole.block > 1.5 * half.block > 0
+    with pytest.raises(gpu.GpuError, match=r"1.0 GB of the Card are free .* on more cards"):
+        gpu.open_device(config, many)
+    with pytest.raises(gpu.GpuError, match=r"0.5 GB of the Card are free"):
+        gpu.open_device(config, many, many, 2)
     assert gpu.open_device(config, many, few, 2) == UsedCard(8)
-    monkeypatch.setattr(UsedCard, "used", 7 * 10**8)  # by another program
-    assert 0 < gpu.open_device(config, many).block < half.block
+    monkeypatch.setattr(UsedCard, "used", 10**9)  # by another program
+    with pytest.raises(gpu.GpuError, match=r"0.0 GB of the Card are free"):
+        gpu.open_device(config, many, few)
 
 
 def test_processes_of_this_machine_use_its_cards_in_turn(monkeypatch):

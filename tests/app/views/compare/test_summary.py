@@ -5,10 +5,9 @@ from types import SimpleNamespace
 from topic_pairs import changed
 
 from topiary.app.analysis.comparison import Agreement
-from topiary.app.analysis.seeds import Range, SeedSpread, compare_estimates
+from topiary.app.analysis.seeds import Range, SeedSpread, compare_estimates, describe_seeds
 from topiary.app.views.compare.summary import (
     compare_perplexities,
-    describe_seeds,
     draw_verdict,
     format_range,
     judge_comparison,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from topiary.app.views.run_facts import STATES
+from topiary.app.names import STATES
 from topiary.app.views.runs.notices import explain_no_topics
 
 WHAT_TO_DO = re.compile("resume|Watch says why and what may fix it|start another run|appear here")

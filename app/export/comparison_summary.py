@@ -4,50 +4,19 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
-from topiary.app.analysis.comparison import (
-    KINDS,
-    Comparison,
-    Pair,
-    compare,
-    count_kinds,
-    find_edge_changes,
-    measure_agreement,
-)
+from topiary.app.analysis.comparison import KINDS, Comparison, Pair, count_kinds, find_edge_changes, measure_agreement
 from topiary.app.analysis.hierarchy import Hierarchy, measure_coherence
-from topiary.app.analysis.partners import (
-    are_equally_trained,
-    differ_only_in_seed,
-    find_nearest_snapshot,
-    list_decisions,
-    list_seed_pairs,
-)
-from topiary.app.analysis.read_hierarchy import read_hierarchy
-from topiary.app.analysis.seeds import (
-    UNKNOWN_SPREAD,
-    EstimatePair,
-    Range,
-    compare_estimates,
-    get_layer_value,
-    measure_seed_spread,
-)
+from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.seeds import UNKNOWN_SPREAD, Range, SeedBaseline, get_layer_value, measure_seed_spread
 from topiary.app.export import comparison as files
 from topiary.app.export.texts import flatten_text, format_share
-from topiary.app.jobs.estimates import read_all_latest
-from topiary.app.views.compare.summary import (
-    compare_perplexities,
-    describe_seeds,
-    format_range,
-    judge_comparison,
-    write_verdict,
-)
+from topiary.app.views.compare.summary import compare_perplexities, format_range, judge_comparison, write_verdict
 from topiary.app.views.compare.table import describe_likeness, format_share_change, sort_pairs
 from topiary.app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
 from topiary.app.views.tree.class_overlay import find_class
 from topiary.app.views.tree.picture import CAP
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import runs
 from topiary.store.database import Database
-from topiary.store.run_rows import RunRow
 
 
 class ComparisonView(NamedTuple):
@@ -85,45 +54,12 @@ def compare_runs(
     ValueError
         When the hierarchies have no word in common.
     """
-    comparison = compare(hierarchies[0], hierarchies[1], list_decisions(db, hierarchies[0].run, hierarchies[1].run))
-    seeds = compare_seeds(db, comparison)
+    reader = Reader(db)
+    comparison = reader.compare(*hierarchies)
+    seeds = reader.find_seeds(comparison)
     if as_json:
         return files.render_comparison(comparison, threshold, seeds).rstrip("\n")
     return write_summary(comparison, threshold, most, seeds)
-
-
-class SeedComparisons(NamedTuple):
-    """Comparisons of runs that differ only in their seed, a sentence about them, and how well the two runs predict."""
-
-    comparisons: list[Comparison]
-    sentence: str
-    estimate_pair: EstimatePair | None
-
-
-def compare_seeds(db: Database, shown: Comparison) -> SeedComparisons:
-    """Compare runs that differ from either of two compared runs only in their seed, as the page does."""
-    rows = {row.number: row for row in runs.list_runs(db)}
-    run_a, run_b = rows[shown.a.run], rows[shown.b.run]
-    comparisons, pair_names, seeds = [], [], []
-    for base, twin in list_seed_pairs(run_a, run_b, rows.values()):
-        first = shown.a if base is run_a else shown.b if base is run_b else _read_nearest(db, base, shown.b.minibatch)
-        second = _read_nearest(db, twin, first.minibatch) if first is not None else None
-        if first is not None and second is not None:
-            comparisons.append(compare(first, second, list_decisions(db, base.number, twin.number)))
-            pair_names.append(f"{base.number} and {twin.number}")
-            seeds.append((base, twin))
-    is_seed_pair = differ_only_in_seed(run_a, run_b) and are_equally_trained(shown.a.minibatch, shown.b.minibatch)
-    sentence = describe_seeds(pair_names, run_b.number, alone=is_seed_pair)
-    latest = read_all_latest(db)
-    return SeedComparisons(
-        comparisons, sentence, compare_estimates(run_a, run_b, seeds, lambda run: latest.get(run, {}))
-    )
-
-
-def _read_nearest(db: Database, run: RunRow, minibatch: int) -> Hierarchy | None:
-    """Return the hierarchy of the snapshot nearest to a mini-batch; None if it is too far from it to compare."""
-    row = find_nearest_snapshot(db, run.number, minibatch)
-    return None if row is None else read_hierarchy(db, run, row)
 
 
 def write_comparison(
@@ -143,10 +79,11 @@ def write_comparison(
     path = Path(path)
     if path.suffix.lower() not in (".svg", ".json"):
         raise ValueError(f"cannot write a comparison as {str(path)!r}: its name must end in .svg or .json")
-    comparison = compare(hierarchies[0], hierarchies[1], list_decisions(db, hierarchies[0].run, hierarchies[1].run))
+    reader = Reader(db)
+    comparison = reader.compare(*hierarchies)
     as_json = path.suffix.lower() == ".json"
     text = (
-        files.render_comparison(comparison, view.threshold, compare_seeds(db, comparison))
+        files.render_comparison(comparison, view.threshold, reader.find_seeds(comparison))
         if as_json
         else _draw_picture(comparison, view)
     )
@@ -165,12 +102,12 @@ def _draw_picture(comparison: Comparison, view: ComparisonView) -> str:
     return draw_compare_picture(comparison, find_edge_changes(comparison, view.threshold), cut).svg
 
 
-def write_summary(comparison: Comparison, threshold: float, most: int, seeds: SeedComparisons | None = None) -> str:
+def write_summary(comparison: Comparison, threshold: float, most: int, seeds: SeedBaseline | None = None) -> str:
     """Return lines on the agreement, the numbers of edges, other seeds (if given) and the most changed topics.
 
     At most ``most`` changed topics are listed.
     """
-    seeds = seeds or SeedComparisons([], "", None)
+    seeds = seeds or SeedBaseline()
     a, b = comparison.a, comparison.b
     changes = find_edge_changes(comparison, threshold)
     agreement, counts = measure_agreement(comparison, changes), count_kinds(changes)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from inference_samples import replace_methods
 from scipy import io, sparse
 
 from tests.benchmarks import classification, labelled, published
@@ -149,7 +150,7 @@ def test_labels_of_judged_documents_never_reach_the_model(news, monkeypatch):
             seen.append(docs.labels)
             return kernel.predict(seed, state, docs)
 
-        return kernel._replace(predict=predict)
+        return replace_methods(kernel, predict=predict)
 
     monkeypatch.setattr(judging.models.load("sdatm"), "build", watched)
     assert classify(news, "--models", "sdatm-l") == 0

@@ -12,9 +12,10 @@ from tests.engine.gpu.test_devices import LONG, SHORT, TRAIN, draw_mini_batch, s
 from tests.engine.gpu.test_sweeps import copy_documents, draw_simplex, enumerate_law, make_corpus
 from topiary.engine.contract import Facts, flatten, unflatten
 from topiary.engine.gibbs.collapsed import SweepPlan
+from topiary.engine.gibbs.sweeper import EncodedDocuments
 from topiary.engine.gibbs.upper import Hyper
-from topiary.engine.gpu.devices import OneLane
-from topiary.engine.gpu.encoded import EncodedDocuments, EncodedSweeper
+from topiary.engine.gpu.devices import OneLane, read_arrays
+from topiary.engine.gpu.sweeps import DeviceSweeper
 from topiary.engine.hierarchy.shares import compute_shares
 from topiary.engine.models.datm import kernel as datm
 from topiary.engine.models.sdatm import kernel as sdatm
@@ -35,14 +36,19 @@ def draw_encoded(rng, widths, n, *, alike=False):
     rows = 1 if alike else n
     theta = [rng.gamma(2.0, size=(rows, width)) for width in widths]
     c = rng.gamma(2.0, size=(rows, len(widths)))
-    return EncodedDocuments([np.repeat(layer, n // rows, axis=0) for layer in theta], np.repeat(c, n // rows, axis=0))
+    theta = [np.repeat(layer, n // rows, axis=0) for layer in theta]
+    return EncodedDocuments(theta, np.repeat(c, n // rows, axis=0), AT)
+
+
+def carry(sweeper, phi, r, batch, encoded, at):
+    return read_arrays(sweeper.carry(phi, r, batch, encoded, at, 0))
 
 
 def test_counts_carried_from_a_draw_have_their_law():
     rng, n, words = np.random.default_rng(3), 30_000, np.array([0, 2, 3])
     phi, r = (draw_simplex(rng, 4, 3), draw_simplex(rng, 3, 2)), np.array([0.7, 0.4])
     encoded = draw_encoded(rng, (3, 2), n, alike=True)
-    sums = EncodedSweeper(OneLane(), HYPER).carry_encoded(phi, r, copy_documents(words, n), encoded, AT)
+    sums = carry(DeviceSweeper(OneLane(), HYPER), phi, r, copy_documents(words, n), encoded, AT)
     chances = phi[0][words] * encoded.theta[0][0]
     chances /= chances.sum(axis=1, keepdims=True)
     for word, row in zip(words, chances, strict=True):
@@ -63,7 +69,7 @@ def test_single_tokens_are_carried_to_the_top_in_proportion_to_the_products_of_t
     rng, n = np.random.default_rng(4), 30_000
     phi, r = (draw_simplex(rng, 4, 3), draw_simplex(rng, 3, 5), draw_simplex(rng, 5, 2)), np.array([0.7, 0.4])
     encoded = draw_encoded(rng, (3, 5, 2), n, alike=True)
-    sums = EncodedSweeper(OneLane(), HYPER).carry_encoded(phi, r, copy_documents(np.array([2]), n), encoded, AT)
+    sums = carry(DeviceSweeper(OneLane(), HYPER), phi, r, copy_documents(np.array([2]), n), encoded, AT)
     share = phi[0][2] * encoded.theta[0][0]
     for layer, theta in zip(phi[1:], encoded.theta[1:], strict=True):
         weights = layer * theta[0]
@@ -74,20 +80,20 @@ def test_single_tokens_are_carried_to_the_top_in_proportion_to_the_products_of_t
 def test_every_document_begins_at_its_own_draw_and_none_depends_on_the_others():
     rng, widths = np.random.default_rng(5), (7, 4)
     phi, r = tuple(draw_simplex(rng, *shape) for shape in itertools.pairwise((40, *widths))), np.full(4, 0.5)
-    batch, sweeper = make_corpus(rng, 9, 40, 6), EncodedSweeper(OneLane(), HYPER)
+    batch, sweeper = make_corpus(rng, 9, 40, 6), DeviceSweeper(OneLane(), HYPER)
     encoded = draw_encoded(rng, widths, 9)
     for j, row in enumerate(encoded.theta[0]):  # one topic alone for each
         row[:] = 0.0
         row[j % 7] = 1.0
-    sums = sweeper.carry_encoded(phi, r, batch, encoded, AT)
+    sums = carry(sweeper, phi, r, batch, encoded, AT)
     exact = np.zeros((40, 7))
     documents = np.repeat(np.arange(9), np.diff(batch.starts))
     np.add.at(exact, (batch.words, documents % 7), batch.counts)
     assert np.array_equal(sums.words, exact)
-    one = EncodedDocuments([layer[4:5] for layer in encoded.theta], encoded.c[4:5])
-    alone = sweeper.carry_encoded(phi, r, batch.cells.rows(4, 5).batch(batch.documents[4:5]), one, AT)
+    one = EncodedDocuments([layer[4:5] for layer in encoded.theta], encoded.c[4:5], AT)
+    alone = carry(sweeper, phi, r, batch.cells.rows(4, 5).batch(batch.documents[4:5]), one, AT)
     others = batch.cells.select_cells(documents != 4).batch(batch.documents)
-    rest = sweeper.carry_encoded(phi, r, others, encoded, AT)
+    rest = carry(sweeper, phi, r, others, encoded, AT)
     for name in ("words", "upper", "top"):
         assert np.array_equal(getattr(sums, name), getattr(alone, name) + getattr(rest, name))
 
@@ -95,17 +101,17 @@ def test_every_document_begins_at_its_own_draw_and_none_depends_on_the_others():
 def test_sweeps_from_a_draw_reach_the_law_of_the_model_and_begin_at_the_draw():
     rng, n, words = np.random.default_rng(3), 4000, np.array([0, 2, 3])
     phi, r = (draw_simplex(rng, 4, 3), draw_simplex(rng, 3, 2), draw_simplex(rng, 2, 2)), np.array([0.7, 0.4])
-    c, sweeper, batch = np.array([0.5, 1.3, 0.8]), EncodedSweeper(OneLane(), HYPER), copy_documents(words, n)
+    c, sweeper, batch = np.array([0.5, 1.3, 0.8]), DeviceSweeper(OneLane(), HYPER), copy_documents(words, n)
     theta = [np.tile(row, (n, 1)) for row in ([30.0, 1e-3, 1e-3], [30.0, 1e-3], [30.0, 1e-3])]
-    encoded = EncodedDocuments(theta, np.tile(c, (n, 1)))
+    encoded = EncodedDocuments(theta, np.tile(c, (n, 1)), AT)
     plan = SweepPlan(fresh=False, burn_in=30, collect=40, first_rates=99)
-    late = sweeper.gather_encoded(phi, r, batch, encoded, AT, plan).words / (40 * n)
+    late = read_arrays(sweeper.gather(phi, r, batch, encoded, AT, plan)[0]).words / (40 * n)
     chances, _ = enumerate_law(phi, r, words, c, 200_000)
     exact, assignments = np.zeros((4, 3)), np.array(list(itertools.product(range(3), repeat=3)))
     for i, word in enumerate(words):
         exact[word] = np.bincount(assignments[:, i], chances, 3)
     assert np.abs(late - exact).max() < 0.01
-    early = sweeper.gather_encoded(phi, r, batch, encoded, AT, plan._replace(burn_in=0, collect=1)).words / n
+    early = read_arrays(sweeper.gather(phi, r, batch, encoded, AT, plan._replace(burn_in=0, collect=1))[0]).words / n
     assert np.abs(early - exact).max() > 0.05
 
 

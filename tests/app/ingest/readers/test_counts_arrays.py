@@ -73,10 +73,10 @@ def test_a_folder_of_train_and_test_is_one_corpus(tmp_path: Path, db: Database) 
          "a place outside of it"),
         ({"data": np.ones((1, 2, 1)), "indices": np.array([7]), "indptr": np.array([0, 1, 1]), "format": b"bsr"},
          "a place outside of it"),
-        ({"data": np.ones(2), "indices": np.array([0, 7]), "indptr": np.array([0, 1, 2, 2, 2])}, "a place outside of it"),
+        ({"data": np.ones(2), "indices": np.array([0, 7]), "indptr": np.array([0, 1, 2, 2, 2])}, "outside of it"),
     ],
 )  # fmt: skip
-def test_positions_outside_of_their_matrix_are_refused(parts: dict[str, object], why: str, tmp_path: Path) -> None:
+def test_positions_outside_of_a_matrix_are_refused(parts: dict[str, object], why: str, tmp_path: Path) -> None:
     write(tmp_path / "vocab.txt", VOCABULARY)
     np.savez(tmp_path / "a.npz", shape=np.array([4, 3]), **parts)  # type: ignore[arg-type]
     with pytest.raises(IngestError, match=why):

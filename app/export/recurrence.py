@@ -1,17 +1,12 @@
 """What comes back with other seeds, as facts for JSON and tables, and as text."""
 
+from dataclasses import replace
 from typing import Any
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.mixing import ENOUGH_DRAWS, MixingFigure, measure_mixing
-from topiary.app.analysis.recurrence import (
-    SeedGroup,
-    list_consensus,
-    list_recurrent,
-    list_seed_edges,
-    read_recurrence,
-    summarize_layer,
-)
+from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.recurrence import SeedGroup, list_consensus, list_recurrent, list_seed_edges, summarize_layer
 from topiary.app.export.texts import drop_infinite, flatten_text, format_share
 from topiary.app.views.compare.recurrence import describe_agreement, describe_most, explain_no_seeds, explain_waiting
 from topiary.app.views.tree.opening import choose_threshold
@@ -52,11 +47,12 @@ def collect_recurrence(
     """
     if layer is not None:
         hierarchy.at_rank(layer, 1)
-    group, measured = read_recurrence(db, run, hierarchy)
-    if measured.recurrence is None:
+    group, recurrence = Reader(db).recurrence(run, hierarchy)
+    if recurrence is None:
         raise LookupError(
             explain_waiting(group) or f"{explain_no_seeds(run)} The command is topiary train --seeds 1-5."
         )
+    measured = replace(hierarchy, recurrence=recurrence)
     tau = choose_threshold(threshold, measured)
     layers = range(measured.n_layers, 0, -1) if layer is None else (layer,)
     numbers = [run.number, *(row.number for row, _ in group.ready)]
@@ -68,7 +64,7 @@ def collect_recurrence(
         "runs": _list_runs(group, measured),
         "waiting": [row.number for row in group.waiting],
         "left_out": [row.number for row in group.absent],
-        "layers": [_list_layer(measured, measured.recurrence, each, tau) for each in layers],
+        "layers": [_list_layer(measured, recurrence, each, tau) for each in layers],
         "mixing": [_list_figure(each) for each in mixing],
     }
 

@@ -89,11 +89,8 @@ COMMENTS = [{"id": 1, "body": "a few words on it"}]
         {"-Kx1": ROWS[0], "-Kx2": ROWS[1]},
         {"columns": ["text", "label"], "index": [0, 1], "data": [list(row.values()) for row in ROWS]},
         {"schema": {"fields": [{"name": "text", "type": "string"}], "pandas_version": "1.4"}, "data": ROWS},
-        [["text", "label"], *(list(row.values()) for row in ROWS)],
-        [list(row.values()) for row in ROWS],
         {"text": list(PROSE), "label": ["a", "b"]},
         {"columns": [{"name": "text", "values": list(PROSE)}, {"name": "label", "values": ["a", "b"]}]},
-        {"a": [{"text": PROSE[0]}], "b": [{"text": PROSE[1]}]},
         {"response": {"status": "ok", "results": {"items": NESTED}}},
         {"hits": {"total": {"value": 2}, "hits": [{"_id": "1", "_source": row} for row in ROWS]}},
         {"posts": {"-Kx1": ROWS[0], "-Kx2": ROWS[1]}, "version": {"number": 1}},
@@ -109,7 +106,6 @@ def test_records_are_found_in_the_shapes_in_which_programs_write_them(value: obj
 
 def test_texts_alone_are_documents_and_one_object_with_lists_next_to_its_text_is_one(tmp_path: Path) -> None:
     assert texts(write(tmp_path / "a.json", json.dumps(PROSE))) == [*PROSE]
-    assert texts(write(tmp_path / "b.json", json.dumps(dict(enumerate(PROSE))))) == [*PROSE]
     one = {"title": "Ferries", "text": PROSE[0], "authors": [{"name": "Ann B"}, {"name": "Bob C"}]}
     assert texts(write(tmp_path / "c.json", json.dumps(one))) == [PROSE[0]]
 
@@ -128,6 +124,16 @@ def test_the_place_of_the_records_is_said_and_can_be_named(tmp_path: Path) -> No
         read_source(path, ImportOptions(records="a.news"))
     with pytest.raises(IngestError, match=r"no field of text; .* with --records \(a\)"):
         read_source(write(tmp_path / "b.json", '{"a": [1, 2], "b": {"c": 3}}'))
+
+
+def test_arrays_in_groups_are_named_and_rows_of_cells_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", json.dumps({"sea": [ROWS[0]] * 2, "garden": [ROWS[1]]}))
+    source = read_source(path)
+    assert "records are those of sea, though garden has texts too" in source.understood["guess"]
+    assert isinstance(source := read_source(path, ImportOptions(records="garden")), TextSource)
+    assert [document.text for document in source.documents()] == [PROSE[1]]
+    with pytest.raises(IngestError, match="not an object"):
+        texts(write(tmp_path / "b.json", json.dumps([list(row.values()) for row in ROWS])))
 
 
 def test_json_lines_have_records_within_them_too(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from topiary.app.ingest.column_kinds import ensure_columns
 from topiary.app.ingest.source import Array, Progress
+from topiary.app.names import plural
 from topiary.store import columns
 from topiary.store.column_rows import CATEGORY, DATE, LABEL, NUMBER, CorpusColumn
 from topiary.store.corpus_rows import CorpusRow
@@ -60,8 +61,9 @@ class ColumnFacts:
         if self.categories is not None:
             named = ", ".join(f"{name} {count:,}" for name, count in self.largest.items()) or "none"
             others = self.categories - len(self.largest)
-            noun = "category" if self.categories == 1 else "categories"
-            return f"{self.categories:,} {noun}: {named}" + (f" and {others:,} more" if others else "")
+            return f"{plural(self.categories, 'category', 'categories')}: {named}" + (
+                f" and {others:,} more" if others else ""
+            )
         if self.first is None:
             return ""
         first, last = (f"{each:g}" if isinstance(each, float) else each for each in (self.first, self.last))

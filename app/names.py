@@ -1,0 +1,59 @@
+"""The names of models, samplers and states, and numbers with their nouns and signs, as every front writes them."""
+
+STATES = {
+    "queued": "waiting",
+    "running": "training",
+    "paused": "paused",
+    "stopped": "stopped",
+    "finished": "finished",
+    "failed": "failed",
+    "silent": "silent",
+    "damaged": "damaged",
+}
+MODELS = {
+    "sdatm": "sDATM",
+    "lda-gibbs": "LDA (Gibbs)",
+    "lda-cavi": "LDA (coordinate ascent)",
+    "lda-svi": "LDA (stochastic variational)",
+    "deep-exp-family": "Deep exponential family",
+    "double-def": "Double DEF",
+}  # the others are written in capital letters
+INFERENCES = {
+    "tlasgr": "TLASGR-MCMC",
+    "tlfsgr": "TLFSGR-MCMC",
+    "sgrld": "SGRLD",
+    "sgnht": "SGNHT",
+    "bcdf": "bCDF",
+    "gibbs": "Gibbs sampling",
+}
+UNDATED = ("document has no date and is", "documents have no date and are")  # nouns for `plural`
+
+
+def name_state(name: str) -> str:
+    """Return the word for the state of a run."""
+    return STATES.get(name, name)
+
+
+def name_model(name: str) -> str:
+    """Return the name of a model as its paper writes it: ``DLDA``, ``sDATM``."""
+    return MODELS.get(name, name.upper())
+
+
+def name_inference(model: str, name: str) -> str:
+    """Return the name of an inference method as papers write it; empty if the model has only one or chooses it."""
+    return "" if name in ("", "auto", model) else INFERENCES.get(name, name.upper())
+
+
+def plural(n: int, noun: str, several: str = "") -> str:
+    """Return a number with its noun: ``1 document``, ``1,234 documents``; ``several`` is an irregular plural.
+
+    >>> plural(1, "document"), plural(2500, "category", "categories")
+    ('1 document', '2,500 categories')
+    """
+    return f"{n:,} {noun if n == 1 else several or f'{noun}s'}"
+
+
+def format_signed(value: float, digits: int = 2) -> str:
+    """Return a number with its sign (a typographic minus), or without a sign if it rounds to zero."""
+    text = f"{value:+.{digits}f}"
+    return text[1:] if not float(text) else text.replace("-", "−")
