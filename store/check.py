@@ -12,8 +12,7 @@ from sqlalchemy import Select, Table, func, not_, select, text
 from topiary.store import checkpoints, corpora, run_rows, tables
 from topiary.store.arrays import unpack_arrays, verify_arrays, verify_parts
 from topiary.store.blocks import ContentHash, StoredCounts, unpack_texts
-from topiary.store.column_rows import read_columns, read_values
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CorpusRow, read_columns, read_values
 from topiary.store.database import Database, retry_reads
 from topiary.store.errors import DamagedArrays, StoreError
 from topiary.store.run_rows import RunRow

@@ -25,7 +25,7 @@ from topiary.store import (
     snapshots,
 )
 from topiary.store.check import check_store
-from topiary.store.column_rows import NUMBER, ColumnBlock, CorpusColumn
+from topiary.store.corpus_rows import NUMBER, ColumnBlock, CorpusColumn
 from topiary.store.database import lock_schema, open_database
 from topiary.store.errors import DamagedArrays, DamagedRow, DamagedStore, LostClaim, StoreError
 from topiary.store.points import Point

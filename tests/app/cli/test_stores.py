@@ -10,8 +10,7 @@ from store_samples import claimed_run, flip_snapshot
 
 from topiary.app.cli import main, stores
 from topiary.store import checkpoints, runs, snapshots
-from topiary.store.database import open_database
-from topiary.store.places import find_default_path
+from topiary.store.database import find_default_path, open_database
 
 
 @pytest.fixture
