@@ -44,8 +44,8 @@ from topiary.store import corpora, runs, shares
 from topiary.store.corpora import Document
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.errors import DamagedArrays, NotFound
+from topiary.store.full_text import TextQuery
 from topiary.store.shares import LayerShares
-from topiary.store.text_query import TextQuery
 
 PATHS = 8  # paths shown of a document
 FOUND = 8  # documents shown of a search
