@@ -7,18 +7,17 @@ PostgreSQL server checks its own pages.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, Table, func, not_, select, text
+from sqlalchemy import Select, Table, func, select, text
 
 from topiary.store import checkpoints, corpora, run_rows, tables
 from topiary.store.arrays import unpack_arrays, verify_arrays, verify_parts
 from topiary.store.blocks import ContentHash, StoredCounts, unpack_texts
-from topiary.store.column_rows import read_columns, read_values
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CorpusRow, read_columns, read_values
 from topiary.store.database import Database, retry_reads
 from topiary.store.errors import DamagedArrays, StoreError
 from topiary.store.run_rows import RunRow
 from topiary.store.snapshots import DRAFT_MAP, MAP, NEW_SHARES, PREDICTIONS, SHARES, TOPICS, read_part
-from topiary.store.tables import IsSound, column_blocks, corpus_blocks, corpus_texts, snapshot_parts
+from topiary.store.tables import column_blocks, corpus_blocks, corpus_texts, snapshot_parts
 from topiary.store.tables import snapshots as snapshot_table
 from topiary.store.upkeep import Progress
 
@@ -138,9 +137,8 @@ def _check_database(db: Database) -> Iterator[Damage]:
 
 def _check_rows(db: Database, table: Table, findings: _Findings) -> None:
     """Find the rows of a table that are not the same as their copies."""
-    damaged = select(*table.primary_key.columns).where(not_(IsSound(*table.columns)))
     with db.read() as connection:
-        keys = connection.execute(damaged.limit(_MOST_LINES)).all()
+        keys = connection.execute(tables.select_damaged(table).limit(_MOST_LINES)).all()
         n_rows = connection.execute(select(func.count()).select_from(table)).scalar_one()
     if table.name in _COUNTED:
         findings.count(_NAMES.get(table.name, table.name.removeprefix("earlier_")), n_rows)

@@ -17,9 +17,9 @@ from topiary.store.corpus_rows import CorpusRow
 from topiary.store.corpus_writer import discard_corpus, limit_corpus, sweep_corpora
 from topiary.store.database import Database, now, retry_reads
 from topiary.store.errors import Conflict, DamagedArrays, NotFound
+from topiary.store.full_text import TextQuery
 from topiary.store.run_rows import RunRow
 from topiary.store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
-from topiary.store.text_query import TextQuery
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ def search_documents(
 ) -> tuple[int, list[Document]]:
     """Return one page of the documents whose title or text has all that ``text`` asks for, in the order of the corpus.
 
-    ``text`` is a query in the language of `store.text_query`; an empty one finds every document.  Words are looked up
+    ``text`` is a query in the language of `store.full_text`; an empty one finds every document.  Words are looked up
     in the index; documents that are not indexed yet are read, one block at a time, and match if they contain the words.
     Phrases and regular expressions are sought in the texts of documents.  As soon as ``is_wanted()`` is false, the
     documents found so far are returned.

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from topiary.store import blocks, column_rows, corpus_rows, events, full_text
+from topiary.store import blocks, corpus_rows, events, full_text
 from topiary.store.arrays import unpack_arrays
 from topiary.store.blocks import ContentHash, DocumentBlock, StoredCounts
-from topiary.store.column_rows import TYPED, ColumnBlock, CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import TYPED, ColumnBlock, CorpusColumn, CorpusRow
 from topiary.store.database import Database, now
 from topiary.store.errors import Conflict, LostClaim, RefusedRow, StoreError
 from topiary.store.run_rows import delete_piecewise
@@ -80,7 +79,7 @@ class CorpusWriter:
 
         def work(connection: Connection) -> None:
             self._touch(connection, {})
-            column_rows.insert_block(connection, self.number, block)
+            corpus_rows.insert_block(connection, self.number, block)
 
         self._db.transact(work)
         self._covered[block.place] = self._covered.get(block.place, 0) + len(block.values)
@@ -93,7 +92,7 @@ class CorpusWriter:
         StoreError
             If a column does not have one value for each document.
         """
-        column_rows.check_coverage(columns, self._covered, self._totals["documents"])
+        corpus_rows.check_coverage(columns, self._covered, self._totals["documents"])
         self._columns = tuple(columns)
 
     def finish(self, name: str) -> None:
@@ -103,7 +102,7 @@ class CorpusWriter:
 
         def work(connection: Connection) -> None:
             self._touch(connection, values)
-            column_rows.replace_rows(connection, self.number, self._columns or ())
+            corpus_rows.replace_rows(connection, self.number, self._columns or ())
 
         try:
             self._db.transact(work)
@@ -353,7 +352,7 @@ class CorpusAppender(CorpusWriter):
         super().__init__(db, staged, _read_words(db, before), header)
         self.before = before
         with db.read() as connection:
-            self.columns_before = column_rows.read_columns(connection, before.number)
+            self.columns_before = corpus_rows.read_columns(connection, before.number)
         self._covered = {each.place: before.documents for each in self.columns_before}
         self._totals |= {name: getattr(before, name) for name in SIZES if name != "content_hash"}
         for counts in _read_counts(db, before):
@@ -381,9 +380,9 @@ class CorpusAppender(CorpusWriter):
         newest = connection.execute(select(func.max(runs.c.number))).scalar() or 0
         sizes_before = {each: getattr(row, each) for each in SIZES} | {"last_run": newest}
         meta = row.meta | {ADDITIONS: [*row.meta.get(ADDITIONS, ()), sizes_before | self.meta]}
-        if self._columns is not None and column_rows.read_columns(connection, row.number) == self.columns_before:
+        if self._columns is not None and corpus_rows.read_columns(connection, row.number) == self.columns_before:
             meta |= self._note_columns()
-            column_rows.replace_rows(connection, row.number, self._columns)
+            corpus_rows.replace_rows(connection, row.number, self._columns)
         else:  # a kind was changed meanwhile; all columns are typed again when they are needed
             connection.execute(delete(column_blocks).where(column_blocks.c.corpus == self.number))
         _notify_runs(connection, row, sizes["documents"])

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, delete, func, insert, not_, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, delete, func, insert, select, update
 
 from topiary.store.database import Database, now
 from topiary.store.errors import Conflict, DamagedArrays, DamagedRow, LostClaim, NotFound, StoreError
 from topiary.store.tables import (
-    IsSound,
     checkpoint_parts,
     checkpoints,
     corpora,
@@ -19,6 +18,7 @@ from topiary.store.tables import (
     notes,
     points,
     runs,
+    select_damaged,
     select_sound,
     snapshots,
     topic_labels,
@@ -151,8 +151,7 @@ def describe_left_out(db: Database) -> str:
     parts = []
     with db.read() as connection:
         for table, one, many in ((runs, "run", "runs"), (corpora, "corpus", "corpora")):
-            damaged = select(func.count()).select_from(table).where(not_(IsSound(*table.columns)))
-            n = connection.execute(damaged).scalar_one()
+            n = len(connection.execute(select_damaged(table)).all())
             parts += [f"{n:,} {one if n == 1 else many}"] * (n > 0)
     return f"{' and '.join(parts)} left out because the rows are damaged; topiary check says which" if parts else ""
 

@@ -25,6 +25,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    not_,
     select,
 )
 from sqlalchemy.engine import Dialect
@@ -159,6 +160,11 @@ def _trust_server(*_: Any, **__: Any) -> str:
 def select_sound(table: Table, *columns: Any) -> Select[Any]:
     """Return the query of the sound rows of a table, of all its columns if none are given."""
     return select(*(columns or (table,))).where(IsSound(*table.columns))
+
+
+def select_damaged(table: Table) -> Select[Any]:
+    """Return the query of the keys of the rows of a table that are not sound."""
+    return select(*table.primary_key.columns).where(not_(IsSound(*table.columns)))
 
 
 metadata = MetaData()

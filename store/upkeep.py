@@ -28,6 +28,7 @@ from topiary.store.tables import (
     receipts,
     runs,
     search_indexes,
+    select_damaged,
     store_version,
 )
 from topiary.store.tables import checkpoints as last_checkpoints
@@ -221,6 +222,8 @@ def vacuum_store(db: Database) -> None:
 
     Raises
     ------
+    DamagedStore
+        If rows are damaged: SQLite would make their copies anew, and nothing would show the damage any more.
     StoreError
         If other programs use the store, or there is no room for a copy of the file; the rows are still deleted, and
         their space is used again.
@@ -232,6 +235,12 @@ def vacuum_store(db: Database) -> None:
         return
     if db.readonly:
         raise StoreError(describe_fixed_store(db.place))
+    with db.read() as connection:
+        for table in metadata.sorted_tables:
+            if connection.execute(select_damaged(table).limit(1)).first() is not None:
+                raise DamagedStore(
+                    f"rows of {table.name} are damaged, so the store is not made smaller; restore a backup"
+                )
     size, free = db.path.stat().st_size, shutil.disk_usage(db.path.parent).free
     if free < size:
         raise StoreError(

@@ -25,8 +25,7 @@ from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.moments import Weighting
 from topiary.store import columns, runs
-from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn, CorpusRow
 from topiary.store.errors import NotFound
 from topiary.store.run_rows import RunRow
 

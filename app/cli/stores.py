@@ -10,9 +10,8 @@ from topiary.app.export.texts import flatten_text
 from topiary.app.jobs import process
 from topiary.app.jobs.progress import Progress
 from topiary.store.check import UNVERIFIED, CheckReport, Damage, check_store
-from topiary.store.database import open_database, open_existing
+from topiary.store.database import find_default_path, open_database, open_existing
 from topiary.store.errors import DamagedStore, FormerStore, StoreError
-from topiary.store.places import find_default_path
 from topiary.store.upkeep import PruneRule, copy_store, find_part, find_removable, vacuum_store
 
 LOCAL = "127.0.0.1"  # the demo can be reached from this machine only

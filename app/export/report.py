@@ -27,10 +27,9 @@ from topiary.app.views.report_trends import ReportTrends
 from topiary.app.views.tree.picture import TreeChoice, draw_tree, list_below
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, snapshots
-from topiary.store.column_rows import DATE, NUMBER, CorpusColumn
 from topiary.store.columns import find_column
 from topiary.store.corpora import Document
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import DATE, NUMBER, CorpusColumn, CorpusRow
 from topiary.store.database import Database
 from topiary.store.errors import NotFound
 from topiary.store.run_rows import RunRow

@@ -24,12 +24,11 @@ from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.moments import Weighting
 from topiary.store import corpora
-from topiary.store.column_rows import LABEL, NUMBER
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import LABEL, NUMBER, CorpusRow
 from topiary.store.database import Database
+from topiary.store.full_text import TextQuery
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import UNITS
-from topiary.store.text_query import TextQuery
 
 _ROWS = 2000  # of one frame
 _RELATIVES = 6  # parents and children of a topic
@@ -50,7 +49,7 @@ class RunTableRequest(NamedTuple):
     layer : int or None
         The layer of a table of one layer; None for its default.
     query : str
-        The search of a table of matches, and of the documents in a table of documents, as in `store.text_query`.
+        The search of a table of matches, and of the documents in a table of documents, as in `store.full_text`.
     column : str
         Name of the column of dates or groups; by default the first one of a fitting kind.
     unit : str or None

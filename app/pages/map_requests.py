@@ -30,9 +30,8 @@ from topiary.engine.document_map.layout import DocumentMap
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.groups import bin_numbers
 from topiary.store import corpora
-from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from topiary.store.columns import find_column
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn, CorpusRow
 from topiary.store.document_maps import MapFacts
 from topiary.store.errors import DamagedArrays, NotFound, StoreError
 from topiary.store.run_rows import RunRow

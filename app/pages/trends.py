@@ -25,8 +25,7 @@ from topiary.app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
 from topiary.app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
 from topiary.app.views.trends.typical_card import TYPICAL_WORDS
 from topiary.store import columns, corpora, runs
-from topiary.store.column_rows import KINDS, LABEL, CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import KINDS, LABEL, CorpusColumn, CorpusRow
 from topiary.store.errors import StoreError
 
 _COUNTING = "Counting the words of the documents …"

@@ -30,8 +30,7 @@ from topiary.app.views.words import WordChoices, WordPageContents, draw_word_not
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import columns, corpora
-from topiary.store.column_rows import CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CorpusColumn, CorpusRow
 from topiary.store.errors import NotFound, StoreError
 
 _WAITING = "Counting the word in all documents …"

@@ -21,8 +21,7 @@ from topiary.engine.contract import Array
 from topiary.engine.hierarchy.shares import cut_shares
 from topiary.store import corpus_writer, full_text, runs, shares, snapshots
 from topiary.store.blocks import DocumentBlock
-from topiary.store.column_rows import CATEGORY, DATE, DOCUMENTS_PER_BLOCK, NUMBER, ColumnBlock, CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CATEGORY, DATE, DOCUMENTS_PER_BLOCK, NUMBER, ColumnBlock, CorpusColumn, CorpusRow
 from topiary.store.database import Database, open_database
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import LayerShares

@@ -25,10 +25,11 @@ from topiary.store import (
     snapshots,
 )
 from topiary.store.check import check_store
-from topiary.store.column_rows import NUMBER, ColumnBlock, CorpusColumn
+from topiary.store.corpus_rows import NUMBER, ColumnBlock, CorpusColumn
 from topiary.store.database import lock_schema, open_database
 from topiary.store.errors import DamagedArrays, DamagedRow, DamagedStore, LostClaim, StoreError
 from topiary.store.points import Point
+from topiary.store.upkeep import vacuum_store
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 DAMAGES = 60  # with each of five seeds
@@ -62,6 +63,8 @@ def test_a_run_with_a_damaged_row_is_left_out_of_lists_and_said_to_be(db, change
             work(db, damaged)
     with pytest.raises((DamagedStore, LostClaim)):  # nothing puts the copy right in silence
         runs.record_progress(db, damaged, 1, minibatch=3, seconds=1.0)
+    with pytest.raises(DamagedStore, match="rows of runs are damaged, so the store is not made smaller"):
+        vacuum_store(db)
     assert damages(db) == ["the row of runs with number 1 is not what was written"]
 
 

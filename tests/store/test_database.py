@@ -13,9 +13,8 @@ from store_samples import new_run, python, write_corpus
 
 from topiary.store import corpora, runs, tables
 from topiary.store.check import check_store
-from topiary.store.database import now, open_database, open_existing
+from topiary.store.database import find_default_path, now, open_database, open_existing
 from topiary.store.errors import NotFound, SchemaMismatch, StoreError
-from topiary.store.places import find_default_path
 
 
 def test_a_store_reopened_by_its_url_has_what_was_written(db):

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text, update
 from store_samples import write_corpus
 
-from topiary.store import corpora, places, tables
+from topiary.store import corpora, database, tables
 from topiary.store.database import open_database
 from topiary.store.errors import ReplacedStore
 
@@ -12,7 +12,7 @@ from topiary.store.errors import ReplacedStore
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """The identity is read before every transaction instead of every few seconds."""
-    monkeypatch.setattr(places, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(database, "LOOK_SECONDS", 0.0)
 
 
 def test_every_store_has_an_identity_of_its_own_and_keeps_it(db, tmp_path):
