@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert
 
 from topiary.store.database import Database, now, retry_reads
 from topiary.store.errors import StoreError
 from topiary.store.run_rows import hold_run
-from topiary.store.tables import matches, topic_labels
+from topiary.store.tables import matches, select_sound, topic_labels
 
 
 def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None:
@@ -45,10 +45,10 @@ def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None
 @retry_reads
 def list_labels(db: Database, run: int) -> dict[tuple[int, int], str]:
     """Return the names of a run's topics, by ``(layer, topic)``."""
-    query = select(topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text).where(topic_labels.c.run == run)
+    columns = topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text
+    query = select_sound(topic_labels, *columns).where(topic_labels.c.run == run)
     with db.read() as connection:
-        rows = connection.execute(query).all()
-    return {(layer, topic): text for layer, topic, text in rows if isinstance(text, str)}
+        return {(layer, topic): text for layer, topic, text in connection.execute(query)}
 
 
 class MatchDecision(NamedTuple):
@@ -111,12 +111,10 @@ def undo_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) ->
 def list_matches(db: Database, run_a: int, run_b: int) -> list[MatchDecision]:
     """Return all decisions about two runs, by layer and topic."""
     low, high = min(run_a, run_b), max(run_a, run_b)
-    query = select(matches.c.layer, matches.c.topic_a, matches.c.topic_b).where(
-        matches.c.run_a == low, matches.c.run_b == high
-    )
+    columns = matches.c.layer, matches.c.topic_a, matches.c.topic_b
+    query = select_sound(matches, *columns).where(matches.c.run_a == low, matches.c.run_b == high)
     with db.read() as connection:
-        rows = connection.execute(query).all()
-    decisions = [MatchDecision(*row) for row in rows if all(type(cell) is int for cell in row)]
+        decisions = [MatchDecision(*row) for row in connection.execute(query)]
     return sorted(decisions if run_a == low else [decision.mirrored for decision in decisions])
 
 

@@ -1,21 +1,21 @@
-"""Named arrays as bytes and back, bit for bit, without pickle.
+"""Named arrays as bytes and back, bit for bit, in numpy's own format and without pickle.
 
-A message is a header and then the arrays in the header's order, cut into chunks:
+A message is an ``.npz`` file, which :func:`numpy.load` reads: a zip with an ``.npy`` file for each array.  Its last
+four bytes, the comment of the zip, are the CRC-32 of all bytes before them.
 
-``TOPIARY2``, length of the header (uint32), its checksum (uint32), the header (JSON: a list of ``[name, dtype,
-shape]``), then frames: the bytes of every array (row-major, little-endian) are cut into chunks of 4 MiB, and the frame
-of a chunk is coding (uint8, 0 = raw, 1 = zlib), length (uint32), checksum (uint32), payload.  Numbers are
-little-endian.
-
-A checksum is the CRC-32 of the rest of its header or frame, with the number of the frame as the start value (0 for the
-header, 1 for the first frame), so that both altered and exchanged frames are noticed when they are read.
+Checkpoints are too large for one message and are several, their parts.  There the arrays are cut into pieces of
+consecutive rows, ``NAME@FIRST.npy`` after the number of their first row; the first part begins with ``layouts.json``, a
+list of ``[name, dtype, shape]``, and the last one ends with the empty file ``end``.
 """
 
+import io
 import json
 import math
 import struct
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,14 +24,12 @@ import numpy.typing as npt
 from topiary.store.errors import DamagedArrays, StoreError
 
 Array = npt.NDArray[Any]
-MAGIC = b"TOPIARY2"
-CHUNK = 4 << 20  # bytes
-_SAMPLE = 1 << 16  # bytes of a chunk that are compressed on trial
-HEAD = 1 << 16  # bytes that hold the whole header of a snapshot, with the names and shapes of its arrays
-_RAW, _ZLIB = 0, 1
-_HEADER = struct.Struct("<8sI")
-_FRAME = struct.Struct("<BI")
-_CHECKSUM = struct.Struct("<I")
+PIECE_BYTES = 4 << 20
+PART_BYTES = 8 << 20
+_SAMPLE = 1 << 16  # bytes of an array that are compressed on trial
+_ENDING, _LAYOUTS, _END = ".npy", "layouts.json", "end"
+_MEMBER = struct.Struct("<4s4xH8xLLHH")  # of the head of a file in a zip: mark, coding, packed size, size, lengths
+_CHECKSUM = struct.Struct("<L")
 
 
 class ArrayLayout(NamedTuple):
@@ -46,6 +44,15 @@ class StreamedArray(NamedTuple):
 
     layout: ArrayLayout
     runs: Iterable[Array]
+
+
+class _Member(NamedTuple):
+    """A file of a message: its name, how its bytes are coded, the bytes, and their size when decoded."""
+
+    file: str
+    coding: int
+    packed: memoryview
+    size: int
 
 
 def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False) -> bytes:
@@ -63,7 +70,7 @@ def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False) -> bytes:
     StoreError
         If an array holds anything else (such as objects or text).
     """
-    return b"".join(write_frames(arrays, single=single))
+    return _pack_members((name + _ENDING, _prepare_array(name, each, single=single)) for name, each in arrays.items())
 
 
 def unpack_arrays(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array]:
@@ -81,211 +88,201 @@ def unpack_arrays(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str
     DamagedArrays
         If the bytes are not such a message, or are cut short or altered.
     """
-    return collect_arrays([blob], only=only)
+    names = None if only is None else set(only)
+    named = ((member.file.removesuffix(_ENDING), member) for member in _list_members(blob))
+    return {name: _read_array(member).copy() for name, member in named if names is None or name in names}
 
 
-def read_layouts(head: bytes) -> dict[str, ArrayLayout]:
-    """Return the types and shapes of the arrays of a message from its first ``HEAD`` bytes.
-
-    Raises
-    ------
-    DamagedArrays
-        If the bytes do not begin such a message.
-    """
-    try:
-        return {name: ArrayLayout(dtype, tuple(shape)) for name, dtype, shape in _MessageReader([head]).read_header()}
-    except (struct.error, ValueError, TypeError) as error:
-        raise _make_error(error) from error
+def read_shapes(blob: bytes) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays of a message; raise DamagedArrays as `unpack_arrays` does."""
+    return {name: array.shape for name, array in unpack_arrays(blob).items()}
 
 
-def verify_arrays(parts: Iterable[bytes]) -> None:
-    """Verify the checksums of a message.
+def verify_arrays(blob: bytes) -> None:
+    """Verify the checksum of a message.
 
     Raises
     ------
     DamagedArrays
         If its bytes were altered.
     """
-    reader = _MessageReader(parts)
-    try:
-        for _, dtype, shape in reader.read_header():
-            reader.verify(math.prod(shape) * np.dtype(dtype).itemsize)
-    except (struct.error, ValueError, TypeError) as error:
-        raise _make_error(error) from error
+    if len(blob) < _CHECKSUM.size or _CHECKSUM.pack(zlib.crc32(memoryview(blob)[:-4])) != blob[-4:]:
+        raise DamagedArrays(
+            "stored arrays are damaged (they are not what was written: a checksum does not fit); topiary check says "
+            "what else is"
+        )
 
 
-def write_frames(arrays: Mapping[str, Array | StreamedArray], *, single: bool = False) -> Iterator[bytes]:
-    """Yield a message piece by piece, so that large arrays are never copied as a whole; some may be streamed."""
-    prepared = {name: _prepare_array(name, array, single=single) for name, array in arrays.items()}
-    header = json.dumps([[name, *array.layout] for name, array in prepared.items()]).encode()
-    head = _HEADER.pack(MAGIC, len(header))
-    yield head + _compute_checksum(0, head, header) + header
-    place = 0
-    for array in prepared.values():
-        for chunk in _split_chunks(array.runs):
-            place += 1
-            yield _write_frame(chunk, place)
+def verify_parts(parts: Iterable[bytes]) -> None:
+    """Verify the checksums of all parts of a message, and that none is missing at its end; raise DamagedArrays."""
+    last = ""
+    for blob in parts:
+        last = [member.file for member in _list_members(blob)][-1]
+    if last != _END:
+        raise _report_missing()
 
 
-def collect_arrays(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
-    """Return the arrays of a message given in parts of whole frames; only one part is in memory at a time."""
-    names = None if only is None else set(only)
-    return read_rows(parts, lambda name, _: slice(None) if names is None or name in names else None)
+def write_parts(arrays: Mapping[str, Array | StreamedArray]) -> Iterator[bytes]:
+    """Yield a message in parts, so that large arrays are never copied as a whole; some may be streamed."""
+    prepared = {name: _prepare_stream(name, array) for name, array in arrays.items()}
+    layouts = json.dumps([[name, *array.layout] for name, array in prepared.items()]).encode()
+    waiting: list[tuple[str, Array | bytes]] = [(_LAYOUTS, layouts)]
+    size = 0
+    for name, array in prepared.items():
+        for file, piece in _cut_pieces(name, array.runs):
+            if size and size + piece.nbytes > PART_BYTES:
+                yield _pack_members(waiting)
+                waiting, size = [], 0
+            waiting.append((file, piece))
+            size += piece.nbytes
+    yield _pack_members([*waiting, (_END, b"")])
 
 
-def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice | None]) -> dict[str, Array]:
-    """Return some rows of some arrays of a message: consecutive rows (``slice(begin, end)``), or all.
+def read_layouts(part: bytes) -> dict[str, ArrayLayout]:
+    """Return the types and shapes of all arrays of a message from its first part; raise DamagedArrays if it is not."""
+    for member in _list_members(part):
+        if member.file == _LAYOUTS:
+            listed = json.loads(bytes(_read_bytes(member)))
+            return {name: ArrayLayout(dtype, tuple(shape)) for name, dtype, shape in listed}
+    raise _report_missing()
+
+
+def read_parts(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice | None]) -> dict[str, Array]:
+    """Return some rows of some arrays of a message of `write_parts`; only one part is in memory at a time.
 
     Parameters
     ----------
     parts : iterable of bytes
-        The message in parts of whole frames.
     wanted : (name, ArrayLayout) -> slice or None
-        The rows to read of an array; None for none.
+        The consecutive rows to read of an array (``slice(begin, end)``); None for none.
+
+    Raises
+    ------
+    DamagedArrays
+        If the bytes were altered, or parts are missing.
     """
-    reader = _MessageReader(parts)
-    result = {}
-    try:
-        for name, dtype, shape in reader.read_header():
-            layout = ArrayLayout(dtype, tuple(shape))
-            part = wanted(name, layout)
-            array, first = _allocate_rows(layout, part)
-            reader.read_into(_view_bytes(array), first, math.prod(shape) * array.itemsize, keep=part is not None)
-            if part is not None:
-                result[name] = array
-    except (struct.error, zlib.error, ValueError, TypeError) as error:
-        raise _make_error(error) from error
+    result: dict[str, Array] = {}
+    begins: dict[str, int] = {}
+    missing: dict[str, int] = {}
+    for place, blob in enumerate(parts):
+        if place == 0:
+            for name, layout in read_layouts(blob).items():
+                if (rows := wanted(name, layout)) is not None:
+                    n_rows = layout.shape[0] if layout.shape else 1
+                    begins[name], end, _ = rows.indices(n_rows)
+                    missing[name] = max(0, end - begins[name])
+                    result[name] = np.empty((missing[name], *layout.shape[1:]) if layout.shape else (), layout.dtype)
+        for member in _list_members(blob):
+            name, _, first = member.file.removesuffix(_ENDING).rpartition("@")
+            if missing.get(name):
+                missing[name] -= _copy_rows(np.atleast_1d(result[name]), begins[name], int(first), member)
+    if any(missing.values()) or not result.keys() >= missing.keys():
+        raise _report_missing()
     return result
 
 
-def _allocate_rows(layout: ArrayLayout, part: slice | None) -> tuple[Array, int]:
-    """Return an uninitialised array for the requested rows, and the offset of its first byte in the whole array."""
-    dtype = np.dtype(layout.dtype)
-    if part is None:
-        return np.empty(0, dtype=dtype), 0
-    if not layout.shape:
-        return np.empty((), dtype=dtype), 0
-    begin, end, _ = part.indices(layout.shape[0])
-    array = np.empty((end - begin, *layout.shape[1:]), dtype=dtype)
-    return array, begin * math.prod(layout.shape[1:]) * dtype.itemsize
+def _copy_rows(target: Array, begin: int, first: int, member: _Member) -> int:
+    """Copy those rows of a piece, which begins with row ``first``, that belong to a target; return how many."""
+    if first >= begin + len(target):
+        return 0
+    piece = _read_array(member)
+    start, stop = max(first, begin), min(first + len(piece), begin + len(target))
+    if start >= stop:
+        return 0
+    target[start - begin : stop - begin] = piece[start - first : stop - first]
+    return stop - start
 
 
-def _make_error(error: Exception) -> DamagedArrays:
-    """Return the error about a damaged message."""
-    return DamagedArrays(f"stored arrays are damaged ({error}); topiary check says what else is")
+def _report_missing() -> DamagedArrays:
+    return DamagedArrays("stored arrays are damaged (parts of them are missing); topiary check says what else is")
 
 
-def _compute_checksum(place: int, *parts: bytes | memoryview) -> bytes:
-    """Return the checksum of a frame, or of the header, from its parts."""
-    checksum = place
-    for part in parts:
-        checksum = zlib.crc32(part, checksum)
-    return _CHECKSUM.pack(checksum)
-
-
-def _prepare_array(name: str, array: Array | StreamedArray, *, single: bool) -> StreamedArray:
+def _prepare_array(name: str, array: Array, *, single: bool) -> Array:
     """Return an array in the form in which it is written: row-major, little-endian, 32-bit floats if ``single``."""
-    if isinstance(array, StreamedArray):
-        return array
     array = np.asarray(array, order="C")
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise StoreError(f"array {name!r} has type {array.dtype}; the store keeps whole numbers, floats and booleans")
     if single and array.dtype == np.float64:
         array = array.astype(np.float32)
-    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def _prepare_stream(name: str, array: Array | StreamedArray) -> StreamedArray:
+    """Return an array as a stream of its rows."""
+    if isinstance(array, StreamedArray):
+        return array
+    array = _prepare_array(name, array, single=False)
     return StreamedArray(ArrayLayout(array.dtype.str, array.shape), [array])
 
 
-def _split_chunks(runs: Iterable[Array]) -> Iterator[memoryview]:
-    """Yield the bytes of runs of rows in pieces of ``CHUNK`` bytes; the last may be shorter."""
-    rest = bytearray()
+def _cut_pieces(name: str, runs: Iterable[Array]) -> Iterator[tuple[str, Array]]:
+    """Yield pieces of consecutive rows of an array, and the names of their files."""
+    first = 0
     for run in runs:
-        raw = _view_bytes(np.ascontiguousarray(run))
-        begin = 0
-        if rest:
-            begin = min(CHUNK - len(rest), len(raw))
-            rest += raw[:begin]
-            if len(rest) < CHUNK:
-                continue
-            yield memoryview(rest)
-        for start in range(begin, len(raw) - CHUNK + 1, CHUNK):
-            yield raw[start : start + CHUNK]
-        rest = bytearray(raw[begin + (len(raw) - begin) // CHUNK * CHUNK :])
-    if rest:
-        yield memoryview(rest)
+        rows = np.ascontiguousarray(np.atleast_1d(run))
+        step = max(1, PIECE_BYTES // max(1, rows.itemsize * math.prod(rows.shape[1:])))
+        for begin in range(0, len(rows), step):
+            yield f"{name}@{first + begin}{_ENDING}", rows[begin : begin + step]
+        first += len(rows)
 
 
-def _view_bytes(array: Array) -> memoryview:
-    """Return the memory of a row-major array as bytes."""
-    return array.reshape(-1).view(np.uint8).data
+def _pack_members(members: Iterable[tuple[str, Array | bytes]]) -> bytes:
+    """Return a zip of arrays, or of bytes, with a checksum at its end; what does not shrink stays as it is."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compresslevel=1) as archive:
+        for file, content in members:
+            head, raw = (b"", memoryview(content)) if isinstance(content, bytes) else _write_array(content)
+            sample = zlib.compress(raw[:_SAMPLE], 1)
+            shrinks = len(sample) <= 0.97 * min(len(raw), _SAMPLE)
+            archive.compression = zipfile.ZIP_DEFLATED if shrinks else zipfile.ZIP_STORED
+            with archive.open(file, "w") as target:
+                target.write(head)
+                target.write(raw)
+        archive.comment = bytes(_CHECKSUM.size)
+    blob = stream.getbuffer()
+    _CHECKSUM.pack_into(blob, len(blob) - _CHECKSUM.size, zlib.crc32(blob[: -_CHECKSUM.size]))
+    return bytes(blob)
 
 
-def _write_frame(raw: memoryview, place: int) -> bytes:
-    """Return the frame of a chunk, compressed if a sample of it shrinks; random draws often do not."""
-    coding, payload = _RAW, raw
-    if len(zlib.compress(raw[:_SAMPLE], 1)) <= 0.97 * min(len(raw), _SAMPLE):
-        coding, payload = _ZLIB, memoryview(zlib.compress(raw, 1))
-    head = _FRAME.pack(coding, len(payload))
-    return head + _compute_checksum(place, head, payload) + payload
+def _write_array(array: Array) -> tuple[bytes, memoryview]:
+    """Return the head of an ``.npy`` file and its bytes."""
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
+    return head.getvalue(), array.reshape(-1).view(np.uint8).data
 
 
-class _MessageReader:
-    """A reader of a message, part by part; a frame never continues in the next part."""
+def _list_members(blob: bytes) -> Iterator[_Member]:
+    """Yield the files of a message, after verifying its checksum.
 
-    def __init__(self, parts: Iterable[bytes]) -> None:
-        self._parts = iter(parts)
-        self._part = memoryview(b"")
-        self._place = 0
-        self._frame = 0
+    This is twice as quick as Python's module, which matters for thousands of small messages.
+    """
+    verify_arrays(blob)
+    view, place = memoryview(blob), 0
+    while bytes(view[place : place + 4]) == b"PK\3\4":
+        _, coding, packed, size, name_length, extra = _MEMBER.unpack_from(view, place)
+        begin = place + _MEMBER.size + name_length
+        place = begin + extra + packed
+        name = bytes(view[begin - name_length : begin]).decode()
+        yield _Member(name, coding, view[begin + extra : place], size)
 
-    def read_header(self) -> list[list[Any]]:
-        """Return the header: a list of name, type and shape for every array."""
-        head = self._take(_HEADER.size)
-        magic, length = _HEADER.unpack(head)
-        if magic != MAGIC:
-            raise ValueError("they do not begin with the mark of Topiary's arrays")
-        header: list[list[Any]] = json.loads(bytes(self._take_payload(head, length, keep=True)))
-        return header
 
-    def read_into(self, target: memoryview, first: int, size: int, *, keep: bool) -> None:
-        """Read the frames of an array of ``size`` bytes; copy bytes from ``first`` on into the target if ``keep``."""
-        last = first + len(target)
-        for start in range(0, size, CHUNK):
-            touched = keep and start < last and start + CHUNK > first
-            coding, payload = self._next_frame(keep=touched)
-            if not touched:
-                continue
-            raw = memoryview(zlib.decompress(payload)) if coding == _ZLIB else payload
-            if len(raw) != min(CHUNK, size - start):
-                raise ValueError("a piece of an array has another length than it was written with")
-            begin, end = max(first, start), min(last, start + len(raw))
-            target[begin - first : end - first] = raw[begin - start : end - start]
+def _read_bytes(member: _Member) -> memoryview:
+    decoded = zlib.decompress(member.packed, -zlib.MAX_WBITS, member.size) if member.coding else member.packed
+    return memoryview(decoded)
 
-    def verify(self, size: int) -> None:
-        """Verify the checksums of the frames of an array of ``size`` bytes."""
-        for _ in range(0, size, CHUNK):
-            self._next_frame(keep=True)
 
-    def _next_frame(self, *, keep: bool) -> tuple[int, memoryview]:
-        """Return the coding and the payload of the next frame."""
-        self._frame += 1
-        head = self._take(_FRAME.size)
-        coding, length = _FRAME.unpack(head)
-        return coding, self._take_payload(head, length, keep=keep)
+def _read_array(member: _Member) -> Array:
+    """Return the array of an ``.npy`` file; its memory is that of the bytes."""
+    raw = _read_bytes(member)
+    end = 10 + int.from_bytes(raw[8:10], "little")
+    shape, dtype = _parse_head(bytes(raw[:end]))
+    return np.frombuffer(raw, dtype, offset=end).reshape(shape)
 
-    def _take_payload(self, head: memoryview, length: int, *, keep: bool) -> memoryview:
-        """Return the payload of a frame, after verifying its checksum if ``keep``."""
-        stated, payload = self._take(_CHECKSUM.size), self._take(length)
-        if keep and stated != _compute_checksum(self._frame, head, payload):
-            raise ValueError("they are not what was written: a checksum does not fit")
-        return payload
 
-    def _take(self, size: int) -> memoryview:
-        """Return the next bytes of the message."""
-        if self._place == len(self._part):
-            self._part = memoryview(next(self._parts, b""))
-            self._place = 0
-        if self._place + size > len(self._part):
-            raise ValueError("they end too early")
-        self._place += size
-        return self._part[self._place - size : self._place]
+@lru_cache(maxsize=4096)
+def _parse_head(head: bytes) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and type in the head of an ``.npy`` file."""
+    stream = io.BytesIO(head)
+    np.lib.format.read_magic(stream)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    return shape, dtype

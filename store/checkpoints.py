@@ -1,26 +1,21 @@
 """Checkpoints, from which a run continues exactly: its last one, and the one before in case the last is damaged."""
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
+from topiary.store import arrays as stored
 from topiary.store import events, run_rows
-from topiary.store.arrays import Array, ArrayLayout, StreamedArray, read_layouts, read_rows, write_frames
-from topiary.store.cells import CellReader, describe_damage, is_number, match_list, match_nullable, match_object
+from topiary.store.arrays import Array, ArrayLayout, StreamedArray
 from topiary.store.database import Database, now, retry_reads
-from topiary.store.errors import DamagedArrays, NotFound
+from topiary.store.errors import NotFound
 from topiary.store.points import read_last_values
 from topiary.store.run_rows import MEASURES, own_run
 from topiary.store.tables import checkpoint_parts, checkpoints, earlier_checkpoints
-
-_PART_BYTES = 8 << 20
-_META = match_object(
-    {"effort": match_object({}, match_nullable(is_number)), "scores": match_list(match_nullable(is_number))}
-)
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ def save_checkpoint(
         If another attempt has taken over; the checkpoint is then not replaced.
     """
     generation = db.transact(partial(_begin_generation, run=run, attempt=attempt))
-    for part, blob in enumerate(_join_parts(write_frames(arrays))):
+    for part, blob in enumerate(stored.write_parts(arrays)):
         key = {"run": run, "generation": generation, "part": part}
         db.transact(partial(_add_part, attempt=attempt, key=key, blob=blob))
     values = {"run": run, "generation": generation, "minibatch": minibatch, "seconds": seconds, "meta": meta}
@@ -86,31 +81,14 @@ def load_checkpoint(
         If its bytes were altered; `restore_earlier` goes back to the one before it.
     """
     with db.read() as connection:
-        row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
+        row = run_rows.find_checkpoint(connection, checkpoints, run)
         if row is None:
             return None
-        check_checkpoint_row(row)
-        skipped = leave_out(read_layouts(next(read_parts(connection, run, row.generation), b"")))
+        first = next(read_parts(connection, run, row.generation), b"")
+        skipped = leave_out(stored.read_layouts(first))
         parts = read_parts(connection, run, row.generation)
-        arrays = read_rows(parts, lambda name, _: None if name in skipped else slice(None))
+        arrays = stored.read_parts(parts, lambda name, _: None if name in skipped else slice(None))
     return Checkpoint(row.minibatch, row.seconds, arrays, row.meta)
-
-
-def check_checkpoint_row(row: Row[Any]) -> None:
-    """Check the row of a checkpoint.
-
-    Raises
-    ------
-    DamagedArrays
-        If it is damaged.
-    """
-    cells = CellReader(row._asdict())
-    for name in ("generation", "minibatch"):
-        cells.read_whole(name)
-    cells.read_real("seconds")
-    cells.read_json("meta", _META, {})
-    if cells.damage:
-        raise DamagedArrays(f"its row is damaged: {describe_damage(cells.damage)}")
 
 
 @retry_reads
@@ -125,10 +103,10 @@ def load_checkpoint_rows(db: Database, run: int, minibatch: int, wanted: Mapping
         If the run's checkpoint is not the one at this mini-batch.
     """
     with db.read() as connection:
-        row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
+        row = run_rows.find_checkpoint(connection, checkpoints, run)
         if row is None or row.minibatch != minibatch:
             raise NotFound(f"run {run} has no checkpoint at mini-batch {minibatch:,}")
-        return read_rows(read_parts(connection, run, row.generation), lambda name, _: wanted.get(name))
+        return stored.read_parts(read_parts(connection, run, row.generation), lambda name, _: wanted.get(name))
 
 
 def restore_earlier(db: Database, run: int, attempt: int) -> str:
@@ -173,24 +151,10 @@ def list_generations(connection: Connection, run: int) -> set[int]:
     Raises
     ------
     DamagedArrays
-        If a row does not say which parts are its own.
+        If a row is damaged, so that it is unknown which parts are its own.
     """
-    queries = (select(table.c.generation).where(table.c.run == run) for table in (checkpoints, earlier_checkpoints))
-    generations = {generation for query in queries for generation in connection.execute(query).scalars()}
-    if not all(type(generation) is int for generation in generations):
-        raise DamagedArrays(f"the row of a checkpoint of run {run} is damaged")
-    return generations
-
-
-def _join_parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield parts of some megabytes, joined from whole frames."""
-    waiting: list[bytes] = []
-    for piece in pieces:
-        if waiting and sum(map(len, waiting)) + len(piece) > _PART_BYTES:
-            yield b"".join(waiting)
-            waiting = []
-        waiting.append(piece)
-    yield b"".join(waiting)
+    rows = (run_rows.find_checkpoint(connection, table, run) for table in (checkpoints, earlier_checkpoints))
+    return {row.generation for row in rows if row is not None}
 
 
 def _begin_generation(connection: Connection, *, run: int, attempt: int) -> int:

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Select, delete, select, update
 
-from topiary.store import column_rows, corpora, corpus_rows
+from topiary.store import corpora, corpus_rows
 from topiary.store.arrays import Array, unpack_arrays
 from topiary.store.blocks import unpack_texts
-from topiary.store.column_rows import CATEGORY, LABEL, TYPED, ColumnBlock, CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CATEGORY, LABEL, TYPED, ColumnBlock, CorpusColumn, CorpusRow
 from topiary.store.database import Database, retry_reads
 from topiary.store.errors import Conflict, DamagedArrays, NotFound
 from topiary.store.tables import column_blocks, corpus_texts
@@ -35,7 +34,7 @@ def list_columns(db: Database, corpus: CorpusRow, label_name: str = "label") -> 
         Name of the label; if another column has it, " (label)" is added.
     """
     with db.read() as connection:
-        columns = column_rows.read_columns(connection, corpus.number)
+        columns = corpus_rows.read_columns(connection, corpus.number)
     if not corpus.label_names:
         return columns
     if any(each.name == label_name for each in columns):
@@ -77,13 +76,13 @@ def read_column(db: Database, corpus: CorpusRow, column: CorpusColumn) -> Array:
         return corpora.read_labels(db, corpus)
     if not column.has_values:
         return np.array(read_texts(db, corpus, column.name), dtype=object)
-    values = column_rows.make_missing(column.kind, corpus.documents)
+    values = corpus_rows.make_missing(column.kind, corpus.documents)
     is_of_column = (column_blocks.c.corpus == corpus.number) & (column_blocks.c.place == column.place)
     query = select(column_blocks.c.first, column_blocks.c.arrays).where(is_of_column).order_by(column_blocks.c.first)
     try:
         with db.read() as connection:
             for first, blob in connection.execute(query):
-                block = column_rows.read_values(unpack_arrays(blob), column.kind)
+                block = corpus_rows.read_values(unpack_arrays(blob), column.kind)
                 n = min(len(block), corpus.documents - first)
                 if n > 0:
                     values[first : first + n] = block[:n]
@@ -127,9 +126,9 @@ def replace_columns(
     def work(connection: Connection) -> None:
         row = _lock_corpus(connection, corpus)
         connection.execute(delete(column_blocks).where(column_blocks.c.corpus == corpus.number))
-        column_rows.replace_rows(connection, corpus.number, columns)
+        corpus_rows.replace_rows(connection, corpus.number, columns)
         for block in blocks:
-            column_rows.insert_block(connection, corpus.number, block)
+            corpus_rows.insert_block(connection, corpus.number, block)
         meta = row.meta | {TYPED: corpus.documents}
         connection.execute(update(corpus_table).where(corpus_table.c.number == corpus.number).values(meta=meta))
 
@@ -152,9 +151,9 @@ def change_column(db: Database, corpus: CorpusRow, column: CorpusColumn, blocks:
         _lock_corpus(connection, corpus)
         is_of_column = (column_blocks.c.corpus == corpus.number) & (column_blocks.c.place == column.place)
         connection.execute(delete(column_blocks).where(is_of_column))
-        column_rows.replace_rows(connection, corpus.number, [column], column.place)
+        corpus_rows.replace_rows(connection, corpus.number, [column], column.place)
         for block in blocks:
-            column_rows.insert_block(connection, corpus.number, block)
+            corpus_rows.insert_block(connection, corpus.number, block)
 
     db.transact(work)
 
@@ -164,7 +163,7 @@ def _check_blocks(columns: Sequence[CorpusColumn], blocks: Sequence[ColumnBlock]
     covered: dict[int, int] = {}
     for block in blocks:
         covered[block.place] = covered.get(block.place, 0) + len(block.values)
-    column_rows.check_coverage(columns, covered, documents)
+    corpus_rows.check_coverage(columns, covered, documents)
 
 
 def _lock_corpus(connection: Connection, corpus: CorpusRow) -> CorpusRow:

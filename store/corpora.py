@@ -17,9 +17,9 @@ from topiary.store.corpus_rows import CorpusRow
 from topiary.store.corpus_writer import discard_corpus, limit_corpus, sweep_corpora
 from topiary.store.database import Database, now, retry_reads
 from topiary.store.errors import Conflict, DamagedArrays, NotFound
+from topiary.store.full_text import TextQuery
 from topiary.store.run_rows import RunRow
 from topiary.store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
-from topiary.store.text_query import TextQuery
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,9 @@ def get_run_corpus(db: Database, run: RunRow) -> CorpusRow:
     NotFound
         If there is none.
     DamagedRow
-        If the row of the run or of the corpus is damaged, so that nothing can be computed with them.
+        If its row is damaged.
     """
-    run.check_usable()
-    row = get_corpus(db, run.corpus)
-    row.check_usable()
-    return limit_corpus(row, run.number)
+    return limit_corpus(get_corpus(db, run.corpus), run.number)
 
 
 def find_corpus(db: Database, name_or_number: str | int) -> CorpusRow:
@@ -267,7 +264,7 @@ def search_documents(
 ) -> tuple[int, list[Document]]:
     """Return one page of the documents whose title or text has all that ``text`` asks for, in the order of the corpus.
 
-    ``text`` is a query in the language of `store.text_query`; an empty one finds every document.  Words are looked up
+    ``text`` is a query in the language of `store.full_text`; an empty one finds every document.  Words are looked up
     in the index; documents that are not indexed yet are read, one block at a time, and match if they contain the words.
     Phrases and regular expressions are sought in the texts of documents.  As soon as ``is_wanted()`` is false, the
     documents found so far are returned.
@@ -431,10 +428,7 @@ def _split_runs(firsts: Array) -> Iterator[tuple[int, slice]]:
 def _read_firsts(connection: Connection, number: int) -> list[int]:
     """Return the numbers of the first documents of all blocks, ascending."""
     query = select(corpus_texts.c.first).where(corpus_texts.c.corpus == number).order_by(corpus_texts.c.first)
-    firsts = list(connection.execute(query).scalars())
-    if not all(type(first) is int for first in firsts):
-        raise DamagedArrays(f"a block of corpus {number} does not say which documents it holds; restore a backup")
-    return firsts
+    return list(connection.execute(query).scalars())
 
 
 def _read_blobs(connection: Connection, row: CorpusRow) -> Iterator[tuple[int, bytes]]:

@@ -1,53 +1,17 @@
-"""Rows of the table of corpora, read as frozen copies."""
+"""Rows of corpora and of their typed columns, read as frozen copies, and blocks of the values of columns."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, select
+import numpy as np
+from sqlalchemy import Connection, Row, Select, delete, insert
 
-from topiary.store.blocks import KINDS
-from topiary.store.cells import (
-    CellReader,
-    describe_damage,
-    is_text,
-    match_list,
-    match_nullable,
-    match_object,
-    match_whole,
-)
-from topiary.store.errors import DamagedRow, NotFound
-from topiary.store.tables import corpora
-
-_MOST = 1 << 48  # documents, words and cells of a corpus: more is damage
-# The parts of the JSON of a row that readers rely on; other parts are not checked.
-_SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells")  # stored for additions by every version
-_ADDITION = match_object(
-    {
-        **dict.fromkeys(
-            (*_SIZES, "validation_documents", "last_run", "added", "outside", "tokens_read"), match_whole()
-        ),
-        **dict.fromkeys(("content_hash", "file"), is_text),
-    },
-    required=(*_SIZES, "content_hash", "last_run"),
-)
-_META = match_object(
-    {
-        **dict.fromkeys(("record", "options", "wording"), match_nullable(match_object({}))),
-        "format": is_text,
-        "notes": match_list(is_text),
-        "additions": match_list(_ADDITION),
-        "typed": match_whole(),
-    }
-)
-_NEEDED = frozenset(  # columns without which the corpus cannot be used
-    (
-        *("number", "documents", "train_documents", "validation_documents", "words", "tokens", "cells"),
-        *("scored_cells", "kind", "label_names"),
-        *("image_height", "image_width", "split_seed", "has_scored", "content_hash", "meta"),
-    )
-)
+from topiary.store.arrays import Array, pack_arrays
+from topiary.store.errors import NotFound, StoreError
+from topiary.store.run_rows import explain_absence
+from topiary.store.tables import column_blocks, corpora, corpus_columns, select_sound
 
 
 @dataclass(frozen=True)
@@ -62,10 +26,6 @@ class CorpusRow:
         Sum of all counts; for real data, the number of cells.
     cells, scored_cells : int
         Number of entries above zero, and of those among the held-out tokens.
-    damage : str
-        The cells of the row that cannot be read and why, as text; neutral values replace them.
-    unusable : bool
-        Whether any of these cells is needed to train on the corpus or to append to it.
     """
 
     number: int
@@ -86,32 +46,16 @@ class CorpusRow:
     meta: dict[str, Any]
     scored_cells: int = 0
     validation_documents: int = 0
-    damage: str = ""
-    unusable: bool = False
 
     @property
     def test_documents(self) -> int:
         """Number of documents that are neither for training nor for validation."""
         return max(0, self.documents - self.train_documents - self.validation_documents)
 
-    def check_usable(self) -> None:
-        """Refuse to work with a corpus if needed cells of its row are damaged.
-
-        Raises
-        ------
-        DamagedRow
-            If they are; the message names the cells and says what to do.
-        """
-        if self.unusable:
-            raise DamagedRow(
-                f"corpus {self.number} ({self.name}) is damaged: {self.damage}; restore the store from a backup, or "
-                "import it again under another name"
-            )
-
 
 def select_corpora() -> Select[Any]:
     """Return the query of all visible corpora."""
-    return select(corpora).where(corpora.c.state == "ready")
+    return select_sound(corpora).where(corpora.c.state == "ready")
 
 
 def read_corpora(connection: Connection) -> Sequence[CorpusRow]:
@@ -126,33 +70,155 @@ def read_corpus(connection: Connection, number: int, *, lock: bool = False) -> C
     ------
     NotFound
         If there is none.
+    DamagedRow
+        If its row is damaged.
     """
     query = select_corpora().where(corpora.c.number == int(number))
     row = connection.execute(query.with_for_update() if lock else query).first()
     if row is None:
-        raise NotFound(f"there is no corpus number {number}; list the corpora to see those that exist")
+        missing = NotFound(f"there is no corpus number {number}; list the corpora to see those that exist")
+        raise explain_absence(connection, corpora, int(number)) or missing
     return _make_row(row)
 
 
 def _make_row(row: Row[Any]) -> CorpusRow:
-    cells = CellReader(row._asdict())
-    image_shape = (
-        cells.read_optional(cells.read_whole, "image_height"),
-        cells.read_optional(cells.read_whole, "image_width"),
+    values = row._asdict()
+    image_shape = values.pop("image_height"), values.pop("image_width")
+    del values["state"], values["touched"]
+    return CorpusRow(
+        **values | {"has_scored": bool(row.has_scored)}, image_shape=None if None in image_shape else image_shape
     )
-    number = cells.read_whole("number")
-    sizes = ("documents", "train_documents", "validation_documents", "words", "tokens", "cells", "scored_cells")
-    values: dict[str, Any] = {
-        "number": number,
-        "name": cells.read_text("name") or f"corpus {number}",
-        **{name: cells.read_whole(name, _MOST) for name in sizes},
-        "split_seed": cells.read_whole("split_seed"),
-        "kind": cells.read_text("kind", KINDS) or KINDS[0],
-        "label_names": tuple(cells.read_json("label_names", match_list(is_text), list[str]())),
-        "image_shape": None if None in image_shape else image_shape,
-        "has_scored": bool(cells.read_whole("has_scored", 1)),
-        **{name: cells.read_text(name) for name in ("source", "content_hash")},
-        "created": cells.read_time("created"),
-        "meta": cells.read_json("meta", _META, dict[str, Any]()),
-    }
-    return CorpusRow(**values, damage=describe_damage(cells.damage), unusable=not _NEEDED.isdisjoint(cells.damage))
+
+
+DATE, NUMBER, CATEGORY, TEXT, ID = KINDS = ("date", "number", "category", "text", "id")
+LABEL = -1  # the place of the label among the columns
+DAY_FIRST, DECIMAL_COMMA = "day first", "decimal comma"
+NOTATIONS = ("", DAY_FIRST, DECIMAL_COMMA)
+DOCUMENTS_PER_BLOCK = 1 << 16  # so that a column of 500,000 documents is read from eight blocks
+TYPED = "typed"  # key of the number of documents with typed columns in the meta of a corpus
+_TYPES: dict[str, np.dtype[Any]] = {
+    DATE: np.dtype(np.int64),
+    NUMBER: np.dtype(np.float64),
+    CATEGORY: np.dtype(np.int32),
+}
+_MISSING: dict[str, Any] = {DATE: np.iinfo(np.int64).min, NUMBER: np.nan, CATEGORY: -1}
+_VALUES = "values"
+
+
+@dataclass(frozen=True)
+class CorpusColumn:
+    """A frozen copy of the row of a column.
+
+    Attributes
+    ----------
+    place : int
+        Its place among the columns of the corpus; `LABEL` for the label, whose values are stored with the counts.
+    name : str
+    kind : str
+        One of `KINDS`.
+    levels : tuple of str
+        The categories, in the order of their numbers; empty for other kinds.
+    documents : int
+        Number of documents whose values are stored, from the first of the corpus on.
+    filled, invalid : int
+        Number of documents with a value, and of those with a text that is no value of the kind and counts as missing;
+        both are 0 for the label, whose values are not counted.
+    notation : str
+        How its texts are to be read: `DAY_FIRST` (3/4/2021 is in April), `DECIMAL_COMMA` (3,5 is 3.5), or "".
+    """
+
+    place: int
+    name: str
+    kind: str
+    levels: tuple[str, ...] = ()
+    documents: int = 0
+    filled: int = 0
+    invalid: int = 0
+    notation: str = ""
+
+    @property
+    def has_values(self) -> bool:
+        """Whether values are stored in blocks; texts and ids are read from the texts of the documents."""
+        return self.kind in _TYPES and self.place != LABEL
+
+
+class ColumnBlock(NamedTuple):
+    """Values of a column for consecutive documents.
+
+    Attributes
+    ----------
+    place, first : int
+        Place of the column, and number of the first document.
+    values : (documents,) array
+        Dates as milliseconds since 1970, UTC (int64), numbers as float64, categories by their numbers (int32); see
+        `make_missing` for missing values.
+    """
+
+    place: int
+    first: int
+    values: Array
+
+
+def make_missing(kind: str, n: int) -> Array:
+    """Return ``n`` missing values of a kind: the smallest int64 (numpy's NaT) for dates, NaN for numbers, else -1."""
+    return np.full(n, _MISSING[kind], _TYPES[kind])
+
+
+def insert_block(connection: Connection, corpus: int, block: ColumnBlock) -> None:
+    """Store a block of values."""
+    key = {"corpus": corpus, "place": block.place, "first": block.first, "documents": len(block.values)}
+    connection.execute(insert(column_blocks).values(**key, arrays=pack_arrays({_VALUES: block.values})))
+
+
+def read_values(arrays: dict[str, Array], kind: str) -> Array:
+    """Return the values of a block.
+
+    Raises
+    ------
+    ValueError
+        If they are not values of the kind.
+    """
+    values = arrays[_VALUES]
+    if values.dtype != _TYPES[kind] or values.ndim != 1:
+        raise ValueError(f"they are {values.dtype}, and not of a column of kind {kind}")
+    return values
+
+
+def replace_rows(
+    connection: Connection, corpus: int, columns: Iterable[CorpusColumn], place: int | None = None
+) -> None:
+    """Store the rows of columns of a corpus in place of those that are there, or of the one at ``place``."""
+    old = corpus_columns.c.corpus == corpus
+    connection.execute(delete(corpus_columns).where(old if place is None else old & (corpus_columns.c.place == place)))
+    rows = [{"corpus": corpus} | asdict(each) for each in columns]
+    if rows:
+        connection.execute(insert(corpus_columns), rows)
+
+
+def read_columns(connection: Connection, corpus: int) -> tuple[CorpusColumn, ...]:
+    """Return the rows of the columns of a corpus, in their order; a column with a damaged row is left out."""
+    cells = (corpus_columns.c[each.name] for each in fields(CorpusColumn))
+    query = select_sound(corpus_columns, *cells).where(corpus_columns.c.corpus == corpus)
+    return tuple(CorpusColumn(**row._asdict()) for row in connection.execute(query.order_by(corpus_columns.c.place)))
+
+
+def check_coverage(columns: Sequence[CorpusColumn], covered: dict[int, int], documents: int) -> None:
+    """Refuse columns whose blocks do not hold one value for each document.
+
+    Parameters
+    ----------
+    columns : sequence of CorpusColumn
+    covered : dict of int to int
+        Number of values in the blocks of each column, by place.
+    documents : int
+        Number of documents.
+
+    Raises
+    ------
+    StoreError
+        If a column has more or fewer values.
+    """
+    for each in columns:
+        n_values = covered.get(each.place, 0) if each.has_values else documents
+        if n_values != documents or each.documents != documents:
+            raise StoreError(f"column {each.name!r} has {n_values:,} values for {documents:,} documents")

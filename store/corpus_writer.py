@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from topiary.store import blocks, column_rows, corpus_rows, events, full_text
+from topiary.store import blocks, corpus_rows, events, full_text
 from topiary.store.arrays import unpack_arrays
 from topiary.store.blocks import ContentHash, DocumentBlock, StoredCounts
-from topiary.store.cells import convert_whole
-from topiary.store.column_rows import TYPED, ColumnBlock, CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import TYPED, ColumnBlock, CorpusColumn, CorpusRow
 from topiary.store.database import Database, now
-from topiary.store.errors import Conflict, DamagedArrays, LostClaim, RefusedRow, StoreError
+from topiary.store.errors import Conflict, LostClaim, RefusedRow, StoreError
 from topiary.store.run_rows import delete_piecewise
 from topiary.store.tables import column_blocks, corpora, corpus_blocks, corpus_columns, corpus_texts, corpus_words, runs
 
@@ -81,7 +79,7 @@ class CorpusWriter:
 
         def work(connection: Connection) -> None:
             self._touch(connection, {})
-            column_rows.insert_block(connection, self.number, block)
+            corpus_rows.insert_block(connection, self.number, block)
 
         self._db.transact(work)
         self._covered[block.place] = self._covered.get(block.place, 0) + len(block.values)
@@ -94,7 +92,7 @@ class CorpusWriter:
         StoreError
             If a column does not have one value for each document.
         """
-        column_rows.check_coverage(columns, self._covered, self._totals["documents"])
+        corpus_rows.check_coverage(columns, self._covered, self._totals["documents"])
         self._columns = tuple(columns)
 
     def finish(self, name: str) -> None:
@@ -104,7 +102,7 @@ class CorpusWriter:
 
         def work(connection: Connection) -> None:
             self._touch(connection, values)
-            column_rows.replace_rows(connection, self.number, self._columns or ())
+            corpus_rows.replace_rows(connection, self.number, self._columns or ())
 
         try:
             self._db.transact(work)
@@ -354,7 +352,7 @@ class CorpusAppender(CorpusWriter):
         super().__init__(db, staged, _read_words(db, before), header)
         self.before = before
         with db.read() as connection:
-            self.columns_before = column_rows.read_columns(connection, before.number)
+            self.columns_before = corpus_rows.read_columns(connection, before.number)
         self._covered = {each.place: before.documents for each in self.columns_before}
         self._totals |= {name: getattr(before, name) for name in SIZES if name != "content_hash"}
         for counts in _read_counts(db, before):
@@ -377,15 +375,14 @@ class CorpusAppender(CorpusWriter):
         """Move the new blocks to the corpus, and update its row and the events of its runs."""
         self._touch(connection, {})
         row = corpus_rows.read_corpus(connection, self.before.number, lock=True)
-        row.check_usable()
         if (row.documents, row.content_hash) != (self.before.documents, self.before.content_hash):
             raise Conflict(f"corpus {name!r} got other documents meanwhile; append these again")
         newest = connection.execute(select(func.max(runs.c.number))).scalar() or 0
         sizes_before = {each: getattr(row, each) for each in SIZES} | {"last_run": newest}
         meta = row.meta | {ADDITIONS: [*row.meta.get(ADDITIONS, ()), sizes_before | self.meta]}
-        if self._columns is not None and column_rows.read_columns(connection, row.number) == self.columns_before:
+        if self._columns is not None and corpus_rows.read_columns(connection, row.number) == self.columns_before:
             meta |= self._note_columns()
-            column_rows.replace_rows(connection, row.number, self._columns)
+            corpus_rows.replace_rows(connection, row.number, self._columns)
         else:  # a kind was changed meanwhile; all columns are typed again when they are needed
             connection.execute(delete(column_blocks).where(column_blocks.c.corpus == self.number))
         _notify_runs(connection, row, sizes["documents"])
@@ -414,7 +411,6 @@ def append_documents(db: Database, number: int) -> Iterator[CorpusAppender]:
     sweep_corpora(db)
     with db.read() as connection:
         before = corpus_rows.read_corpus(connection, number)
-    before.check_usable()
     header = {
         "kind": before.kind,
         "label_names": list(before.label_names),
@@ -438,9 +434,7 @@ def _notify_runs(connection: Connection, row: CorpusRow, documents: int) -> None
     for number, attempt, minibatch in connection.execute(query).all():
         n_before = limit_corpus(row, number).documents
         text = f"the corpus has {documents:,} documents now; this run stays with its {n_before:,}, and a fork reads all"
-        events.insert_event(
-            connection, number, convert_whole(attempt), convert_whole(minibatch), "more documents", text
-        )
+        events.insert_event(connection, number, attempt, minibatch, "more documents", text)
 
 
 def _read_words(db: Database, row: CorpusRow) -> list[str]:
@@ -458,7 +452,5 @@ def _read_counts(db: Database, row: CorpusRow) -> Iterator[StoredCounts]:
             select(corpus_blocks.c.first).where(is_of_corpus).order_by(corpus_blocks.c.first)
         ).scalars()
         for first in list(firsts):
-            if not isinstance(first, int):
-                raise DamagedArrays(f"a block of corpus {row.name!r} does not say which documents it holds")
             query = select(corpus_blocks.c.arrays).where(is_of_corpus, corpus_blocks.c.first == first)
             yield StoredCounts(**unpack_arrays(connection.execute(query).scalar_one(), only=StoredCounts._fields))

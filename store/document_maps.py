@@ -1,19 +1,19 @@
 """Where the documents of a corpus lie on a map, stored under a snapshot of a run: one map a snapshot.
 
-A map takes eight bytes a document and is read whole, so it is one row.  A draft is replaced by the finished map.
+A map takes eight bytes a document and is read whole, so it is one part.  A draft is replaced by the finished map.
 """
 
-from collections.abc import Iterator
+from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, select
 
-from topiary.store.arrays import Array, pack_arrays, unpack_arrays, verify_arrays
+from topiary.store.arrays import Array, pack_arrays, unpack_arrays
 from topiary.store.blocks import narrow_array
-from topiary.store.database import Database, now, retry_reads
+from topiary.store.database import Database, retry_reads
 from topiary.store.errors import DamagedArrays, NotFound
-from topiary.store.snapshots import lock_snapshot
-from topiary.store.tables import document_maps, snapshots
+from topiary.store.snapshots import DRAFT_MAP, MAP, delete_parts, insert_part, lock_snapshot, read_part
+from topiary.store.tables import snapshot_parts, snapshots
 
 
 class StoredMap(NamedTuple):
@@ -47,14 +47,14 @@ class MapFacts(NamedTuple):
         It has the first documents of the corpus, so many.
     finished : bool
         False for a draft.
-    created : float
-        When it was stored, in seconds since 1970.
+    created : datetime
+        When it was stored.
     """
 
     snapshot: int
     documents: int
     finished: bool
-    created: float
+    created: datetime
 
 
 def save_map(db: Database, made_by: str, stored: StoredMap) -> None:
@@ -74,14 +74,12 @@ def save_map(db: Database, made_by: str, stored: StoredMap) -> None:
         If the snapshot, or its run, is gone.
     """
     arrays = {"positions": stored.positions, "topics": narrow_array(stored.topics)}
-    values = {"documents": len(stored.topics), "finished": int(stored.finished), "arrays": pack_arrays(arrays)}
+    kind, blob = MAP if stored.finished else DRAFT_MAP, pack_arrays(arrays)
 
     def work(connection: Connection) -> None:
         lock_snapshot(connection, stored.snapshot)
-        connection.execute(delete(document_maps).where(document_maps.c.snapshot == stored.snapshot))
-        connection.execute(
-            insert(document_maps).values(snapshot=stored.snapshot, made_by=made_by, created=now(), **values)
-        )
+        delete_parts(connection, stored.snapshot, MAP, DRAFT_MAP)
+        insert_part(connection, stored.snapshot, kind, blob, made_by=made_by, n=len(stored.topics))
 
     db.transact(work)
 
@@ -104,7 +102,7 @@ def find_map(db: Database, run: int, made_by: str, minibatch: int) -> StoredMap 
 def find_facts(db: Database, run: int, made_by: str, minibatch: int) -> MapFacts | None:
     """Return facts about the newest map of a run under a snapshot at or before a mini-batch; None if there is none."""
     is_of_run = (snapshots.c.run == run) & (snapshots.c.minibatch <= minibatch)
-    return _read_facts(db, is_of_run & (document_maps.c.made_by == made_by))
+    return _read_facts(db, is_of_run & (snapshot_parts.c.made_by == made_by))
 
 
 def get_facts(db: Database, snapshot: int) -> MapFacts:
@@ -115,7 +113,7 @@ def get_facts(db: Database, snapshot: int) -> MapFacts:
     NotFound
         If there is none.
     """
-    facts = _read_facts(db, document_maps.c.snapshot == snapshot)
+    facts = _read_facts(db, snapshot_parts.c.snapshot == snapshot)
     if facts is None:
         raise _refuse_missing(snapshot)
     return facts
@@ -124,13 +122,12 @@ def get_facts(db: Database, snapshot: int) -> MapFacts:
 @retry_reads
 def _read_facts(db: Database, condition: ColumnElement[bool]) -> MapFacts | None:
     """Return facts about the map that meets a condition; the one under the latest snapshot if there are several."""
-    table = document_maps.c
-    query = select(table.snapshot, table.documents, table.finished, table.created).join(
-        snapshots, snapshots.c.number == table.snapshot
-    )
+    part = snapshot_parts.c
+    query = select(part.snapshot, part.documents, part.kind == MAP, part.created).join(snapshots)
+    query = query.where(condition, part.kind.in_((MAP, DRAFT_MAP))).order_by(snapshots.c.minibatch.desc())
     with db.read() as connection:
-        row = connection.execute(query.where(condition).order_by(snapshots.c.minibatch.desc()).limit(1)).first()
-    return None if row is None else MapFacts(row.snapshot, row.documents, bool(row.finished), row.created)
+        row = connection.execute(query.limit(1)).first()
+    return None if row is None else MapFacts(*row)
 
 
 @retry_reads
@@ -144,30 +141,13 @@ def load_map(db: Database, snapshot: int) -> StoredMap:
     DamagedArrays
         If its bytes were altered.
     """
-    columns = document_maps.c.finished, document_maps.c.arrays
     with db.read() as connection:
-        row = connection.execute(select(*columns).where(document_maps.c.snapshot == snapshot)).first()
-    if row is None:
+        finished = read_part(connection, snapshot, MAP)
+        blob = finished or read_part(connection, snapshot, DRAFT_MAP)
+    if blob is None:
         raise _refuse_missing(snapshot)
-    arrays = unpack_arrays(row.arrays)
-    return StoredMap(snapshot, arrays["positions"], arrays["topics"].astype("int32"), bool(row.finished))
-
-
-def check_maps(db: Database) -> Iterator[tuple[int, bool]]:
-    """Yield the snapshot of every map in the store, and whether the map is intact."""
-    with db.read() as connection:
-        numbers = (
-            connection.execute(select(document_maps.c.snapshot).order_by(document_maps.c.snapshot)).scalars().all()
-        )
-    for number in numbers:
-        with db.read() as connection:
-            blob = connection.execute(select(document_maps.c.arrays).where(document_maps.c.snapshot == number)).scalar()
-        try:
-            verify_arrays([] if blob is None else [blob])
-        except DamagedArrays:
-            yield number, False
-        else:
-            yield number, True
+    arrays = unpack_arrays(blob)
+    return StoredMap(snapshot, arrays["positions"], arrays["topics"].astype("int32"), finished is not None)
 
 
 def _refuse_missing(snapshot: int) -> NotFound:

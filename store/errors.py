@@ -28,6 +28,10 @@ class OutdatedStore(SchemaMismatch):
     """Error about a store of an older Topiary, which is migrated when it is opened for writing."""
 
 
+class FormerStore(SchemaMismatch):
+    """Error about a store from before version 0.1.0 of Topiary, which is never changed."""
+
+
 class LostClaim(StoreError):  # noqa: N818
     """Error about a run that another attempt has taken over; the caller must stop without writing."""
 
@@ -41,7 +45,7 @@ class DamagedArrays(StoreError):  # noqa: N818
 
 
 class DamagedRow(StoreError):  # noqa: N818
-    """Error about a row whose needed cells do not hold what Topiary writes."""
+    """Error about a row that does not hold what Topiary wrote, or what it can use."""
 
 
 class DamagedSnapshot(DamagedArrays):

@@ -7,18 +7,11 @@ A claim records the event ``started`` or ``resumed``; the end of an attempt ``pa
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, insert, select
+from sqlalchemy import Connection, insert, select
 
-from topiary.store.cells import CellReader, describe_damage, match_list, match_object, match_whole
 from topiary.store.database import Database, now, retry_reads
 from topiary.store.run_rows import hold_run, own_run
-from topiary.store.tables import events, runs
-
-_CHANGE = match_object(
-    {"topics": match_list(match_whole()), **dict.fromkeys(("layer", "before", "after"), match_whole())},
-    lambda _: False,
-    ("layer", "topics", "before", "after"),
-)
+from topiary.store.tables import events, runs, select_sound
 
 
 class StructureChange(NamedTuple):
@@ -43,7 +36,7 @@ class StructureChange(NamedTuple):
 class RunEvent(NamedTuple):
     """An event of a run.
 
-    ``text`` is for users and has no fixed wording; ``change`` is for programs.  The text of a damaged row says so.
+    ``text`` is for users and has no fixed wording; ``change`` is for programs.  Damaged rows are left out.
     """
 
     number: int
@@ -114,32 +107,20 @@ def insert_event(
     connection.execute(insert(events).values(**values, created=now()))
 
 
+@retry_reads
 def read_new_events(db: Database, run: int, cursor: int = 0, *, limit: int = 1000) -> tuple[list[RunEvent], int]:
     """Return the events after ``cursor`` (0 at first), oldest first, and the ``cursor`` of the next call."""
-    new = _read_events(db, _select_events(run).where(events.c.number > cursor).limit(limit))
+    is_new = (events.c.run == run) & (events.c.number > cursor)
+    columns = (events.c[name] for name in RunEvent._fields)
+    query = select_sound(events, *columns).where(is_new).order_by(events.c.number).limit(limit)
+    with db.read() as connection:
+        new = [_make_event(RunEvent(*row)) for row in connection.execute(query)]
     return new, new[-1].number if new else cursor
 
 
-def _select_events(run: int) -> Select[Any]:
-    """Return the query of the events of a run, oldest first."""
-    columns = [events.c[name] for name in RunEvent._fields]
-    return select(*columns).where(events.c.run == run).order_by(events.c.number)
-
-
-@retry_reads
-def _read_events(db: Database, query: Select[Any]) -> list[RunEvent]:
-    with db.read() as connection:
-        rows = connection.execute(query).all()
-    return [read_event(row)[0] for row in rows]
-
-
-def read_event(row: Row[Any]) -> tuple[RunEvent, str]:
-    """Return a row as an event, and a description of its cells that cannot be read."""
-    cells = CellReader(row._asdict())
-    number, attempt, minibatch = (cells.read_whole(name) for name in ("number", "attempt", "minibatch"))
-    kind, text, created = cells.read_text("kind"), cells.read_text("text"), cells.read_time("created")
-    stored = cells.read_optional(lambda name: cells.read_json(name, _CHANGE, dict[str, Any]()), "change")
-    change = StructureChange(**stored | {"topics": tuple(stored["topics"])}) if stored else None
-    damage = describe_damage(cells.damage)
-    sentence = f"{text} (this event is damaged: {damage})".strip() if damage else text
-    return RunEvent(number, attempt, minibatch, kind, sentence, change, created), damage
+def _make_event(row: RunEvent) -> RunEvent:
+    """Return a row with its change of the layers as such, instead of JSON."""
+    change: Any = row.change
+    return (
+        row if change is None else row._replace(change=StructureChange(**change | {"topics": tuple(change["topics"])}))
+    )

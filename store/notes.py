@@ -9,14 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, literal, select, update
 
 from topiary.store import corpus_rows
-from topiary.store.cells import CellReader
 from topiary.store.database import Database, now, retry_reads
 from topiary.store.errors import NotFound, StoreError
 from topiary.store.run_rows import lock_run
-from topiary.store.tables import notes, topic_labels
+from topiary.store.tables import notes, select_sound, topic_labels
 
 NOTE, TAG = "note", "tag"
 KINDS = (NOTE, TAG)
@@ -176,7 +175,7 @@ def get_note(db: Database, number: int) -> NoteRow:
 def list_topic_notes(db: Database, run: int) -> list[NoteRow]:
     """Return the notes and tags on the topics of a run, oldest first."""
     with db.read() as connection:
-        return _read_notes(connection, select(notes).where(notes.c.run == run))
+        return _read_notes(connection, select_sound(notes).where(notes.c.run == run))
 
 
 @retry_reads
@@ -185,17 +184,17 @@ def list_document_notes(db: Database, corpus: int, documents: Collection[int] | 
     mine = (notes.c.corpus == corpus) & notes.c.document.is_not(None)
     with db.read() as connection:
         if documents is not None and len(documents) == 1:
-            return _read_notes(connection, select(notes).where(_is_on_document(corpus, next(iter(documents)))))
-        rows = _read_notes(connection, select(notes).where(mine))
+            return _read_notes(connection, select_sound(notes).where(_is_on_document(corpus, next(iter(documents)))))
+        rows = _read_notes(connection, select_sound(notes).where(mine))
     return [row for row in rows if documents is None or row.document in documents]
 
 
 @retry_reads
 def count_tags(db: Database, corpus: int) -> dict[str, int]:
     """Return how often each tag is on a topic of a run on this corpus or on its documents, the most frequent first."""
-    query = select(notes.c.text).where(notes.c.corpus == corpus, notes.c.kind == TAG)
+    query = select_sound(notes, notes.c.text).where(notes.c.corpus == corpus, notes.c.kind == TAG)
     with db.read() as connection:
-        counts = Counter(str(text) for text in connection.execute(query).scalars())
+        counts = Counter(connection.execute(query).scalars())
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -233,7 +232,7 @@ def copy_to_topics(db: Database, run: int, copies: Sequence[TopicCopy]) -> list[
         named = {tuple(row) for row in names}
         present = {
             (row.layer, row.topic, row.kind, row.text)
-            for row in _read_notes(connection, select(notes).where(notes.c.run == run))
+            for row in _read_notes(connection, select_sound(notes).where(notes.c.run == run))
         }
         return [_copy_to_topic(connection, {"corpus": corpus, "run": run}, copy, named, present) for copy in copies]
 
@@ -286,7 +285,7 @@ def _copy_to_topic(
         key = (copy.layer, copy.topic, row.kind, row.text)
         if key not in present:
             present.add(key)
-            said = {"kind": row.kind, "text": row.text, "author": row.author, "created": row.created.timestamp()}
+            said = {"kind": row.kind, "text": row.text, "author": row.author, "created": row.created}
             connection.execute(insert(notes).values(**owner, **subject, **said))
             added += 1
     return CopyResult(gets_name, added)
@@ -296,7 +295,7 @@ def _insert_note(
     connection: Connection, subject: Mapping[str, int | None], new: NewNote, is_same: ColumnElement[bool]
 ) -> NoteRow:
     """Insert a note, or return the tag that is the same."""
-    same = _read_notes(connection, select(notes).where(is_same)) if new.kind == TAG else []
+    same = _read_notes(connection, select_sound(notes).where(is_same)) if new.kind == TAG else []
     if same:
         return same[0]
     said = {"kind": new.kind, "text": new.text, "author": _clean_author(new.author), "created": now()}
@@ -313,24 +312,11 @@ def _is_on_document(corpus: int, document: int) -> ColumnElement[bool]:
 
 
 def _read_note(connection: Connection, number: int) -> NoteRow:
-    found = _read_notes(connection, select(notes).where(notes.c.number == number))
+    found = _read_notes(connection, select_sound(notes).where(notes.c.number == number))
     if not found:
         raise NotFound(f"there is no note or tag number {number}; list the notes of the run to see their numbers")
     return found[0]
 
 
 def _read_notes(connection: Connection, query: Select[Any]) -> list[NoteRow]:
-    return [_make_note(row) for row in connection.execute(query.order_by(notes.c.number))]
-
-
-def _make_note(row: Row[Any]) -> NoteRow:
-    """Return a row as a note; a damaged cell becomes a neutral value."""
-    cells = CellReader(row._asdict())
-    values: dict[str, Any] = {
-        **{name: cells.read_whole(name) for name in ("number", "corpus", "layer")},
-        **{name: cells.read_optional(cells.read_whole, name) for name in ("run", "topic", "document")},
-        **{name: cells.read_text(name) for name in ("text", "author")},
-        "kind": cells.read_text("kind", KINDS) or NOTE,
-        "created": cells.read_time("created"),
-    }
-    return NoteRow(**values)
+    return [NoteRow(**row._asdict()) for row in connection.execute(query.order_by(notes.c.number))]

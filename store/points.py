@@ -1,6 +1,6 @@
 """Points: the measured values of a run's curves, one per row.
 
-A damaged value is read as NaN, and a row with other damaged cells is skipped; `topiary check` counts both.
+There may be millions of them, so they are compared with their copies only if one of them is no number.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from topiary.store.arrays import Array
 from topiary.store.database import Database, retry_reads
-from topiary.store.tables import points
+from topiary.store.tables import IsSound, points, select_sound
 
 _AT_ONCE = 5000  # points read by one query
 _MOST = 2.0**62  # largest number of mini-batches or documents; a larger one is damage
@@ -80,9 +80,8 @@ def read_new_points(
     A claim deletes the points after the checkpoint, and the run writes them again under new numbers.  So if the attempt
     of the run changes, a reader must drop its points from the mini-batch of the first new point on.
     """
-    query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
     with db.read() as connection:
-        rows = connection.execute(query.order_by(points.c.number).limit(limit)).all()
+        rows = connection.execute(_select_later(run, cursor).limit(limit)).all()
         if len(rows) == limit:
             return _number_points(rows), rows[-1].number
         last = connection.execute(select(func.max(points.c.number)).where(points.c.run == run)).scalar()
@@ -129,7 +128,7 @@ def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series
     with db.read() as connection:
         last = connection.execute(select(func.max(points.c.number)).where(is_of_run)).scalar()
         for name, layer in connection.execute(kinds).all():
-            if type(name) is not str or type(layer) is not int:
+            if not (isinstance(name, str) and isinstance(layer, int)):
                 continue
             is_of_curve = is_of_run & (points.c.name == name) & (points.c.layer == layer)
             curves.append((name, layer, _fetch_series(connection, _select_thinned(is_of_curve, 0, 0))))
@@ -138,14 +137,12 @@ def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series
 
 def _fetch_series(connection: Connection, query: Select[Any]) -> Series:
     """Return the curve of a query for its four columns, without making an SQLAlchemy object for every row."""
-    rows = connection.execute(query).cursor.fetchall()
     try:
-        table = np.array(rows, dtype=np.float64).reshape(-1, 4)
-    except (ValueError, TypeError):  # a cell is not a number
-        table = np.array([[_read_number(cell) for cell in row] for row in rows], dtype=np.float64)
-    valid = np.abs(table[:, :2]) < _MOST  # False for NaN
-    if not valid.all():
-        table = table[valid.all(axis=1)]
+        table = np.array(connection.execute(query).cursor.fetchall(), dtype=np.float64).reshape(-1, 4)
+    except (ValueError, TypeError):  # a cell is damaged
+        sound = query.where(IsSound(*points.columns))
+        table = np.array(connection.execute(sound).cursor.fetchall(), dtype=np.float64).reshape(-1, 4)
+    table = table[(np.abs(table[:, :2]) < _MOST).all(axis=1)]
     minibatch, documents, seconds, value = table.T
     return Series(minibatch.astype(np.int64), documents.astype(np.int64), seconds, value)
 
@@ -154,9 +151,8 @@ def read_points(db: Database, run: int) -> Iterator[Point]:
     """Yield every point of a run, oldest first, in short reads, as the run may be training."""
     cursor = 0
     while True:
-        query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
         with db.read() as connection:
-            rows = connection.execute(query.order_by(points.c.number).limit(_AT_ONCE)).all()
+            rows = connection.execute(_select_later(run, cursor).limit(_AT_ONCE)).all()
         yield from (point for _, point in _number_points(rows))
         cursor = rows[-1].number if rows else cursor
         if len(rows) < _AT_ONCE:
@@ -182,7 +178,7 @@ def _fetch_curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[i
     curves: dict[int, list[tuple[int, float]]] = {}
     with db.read() as connection:
         for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
-            if type(minibatch) is int:
+            if isinstance(minibatch, int):
                 curves.setdefault(run, []).append((minibatch, _read_number(value)))
     return curves
 
@@ -206,9 +202,15 @@ def read_newest(db: Database, run: int, name: str) -> dict[int, float]:
         for layer in connection.execute(select(points.c.layer).where(is_curve).distinct()).scalars().all():
             query = select(points.c.value).where(is_curve, points.c.layer == layer)
             by_age = query.order_by(points.c.minibatch.desc(), points.c.number.desc())
-            if type(layer) is int:
+            if isinstance(layer, int):
                 newest[layer] = _read_number(connection.execute(by_age.limit(1)).scalar())
     return dict(sorted(newest.items()))
+
+
+def _select_later(run: int, cursor: int) -> Select[Any]:
+    """Return the query of the points of a run after a cursor, oldest first, with their numbers."""
+    query = select_sound(points, points.c.number, *_COLUMNS)
+    return query.where(points.c.run == run, points.c.number > cursor).order_by(points.c.number)
 
 
 def _select_thinned(condition: Any, total: int, most: int) -> Select[Any]:
@@ -225,17 +227,13 @@ def _select_thinned(condition: Any, total: int, most: int) -> Select[Any]:
 
 
 def _number_points(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
-    """Return rows as points with their numbers, without damaged ones."""
-    return [(number, point) for number, *cells in rows if (point := _make_point(*cells)) is not None]
-
-
-def _make_point(minibatch: Any, documents: Any, seconds: Any, name: Any, layer: Any, value: Any) -> Point | None:
-    """Return a stored point; None if the cells that identify it are damaged."""
-    if type(name) is str and type(minibatch) is int and type(documents) is int and type(layer) is int:
-        return Point(minibatch, documents, _read_number(seconds), name, layer, _read_number(value))
-    return None
+    """Return rows as points with their numbers."""
+    return [
+        (number, Point(minibatch, documents, _read_number(seconds), name, layer, _read_number(value)))
+        for number, minibatch, documents, seconds, name, layer, value in rows
+    ]
 
 
 def _read_number(cell: Any) -> float:
-    """Return a cell that should be a number; NaN if it is not."""
+    """Return a number of the store, where NaN is NULL."""
     return cell if isinstance(cell, int | float) else np.nan

@@ -1,27 +1,14 @@
 """Functions to read rows of the table of runs as frozen copies, and to lock, change and delete them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, delete, insert, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, delete, func, insert, select, update
 
-from topiary.store.cells import (
-    CellReader,
-    describe_damage,
-    is_flag,
-    is_number,
-    is_plain,
-    is_text,
-    is_time,
-    match_list,
-    match_nullable,
-    match_object,
-    match_whole,
-)
 from topiary.store.database import Database, now
-from topiary.store.errors import Conflict, DamagedRow, LostClaim, NotFound
+from topiary.store.errors import Conflict, DamagedArrays, DamagedRow, LostClaim, NotFound, StoreError
 from topiary.store.tables import (
     checkpoint_parts,
     checkpoints,
@@ -31,83 +18,18 @@ from topiary.store.tables import (
     notes,
     points,
     runs,
+    select_damaged,
+    select_sound,
     snapshots,
     topic_labels,
 )
 
 STALE_SECONDS = 15.0  # since the last heartbeat, after which a worker counts as dead
-_MOST = 1 << 48  # largest number of mini-batches or attempts; a larger one is damage
 STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 REQUESTS = ("run", "pause", "stop")
-
-# The parts of the JSON of a row that readers rely on; other parts are not checked.
-_LAYERS = match_list(match_whole(1))
-_VALUES = match_object(
-    {"layers": match_list(match_whole(1), 1)}, lambda value: is_plain(value) or match_list(is_plain)(value)
-)
-_PROTOCOL = match_object(
-    {
-        **dict.fromkeys(("documents", "burn_in", "collect", "thin"), match_whole()),
-        "observed": match_nullable(is_number),
-        "part": is_text,
-    },
-    lambda _: False,
-    ("documents",),
-)
-_OPTIONS = match_object(
-    {
-        **dict.fromkeys(("minibatches", "threads"), match_whole(1)),
-        **dict.fromkeys(("averaged", "paper_point", "until_plateau", "whole"), is_flag),
-        **{
-            name: match_nullable(match_whole(least))
-            for name, least in (("burn_in", 0), ("samples", 1), ("keep", 2), ("sweeps_after", 0))
-        },
-        "plateau_from": match_whole(),
-        "on": is_text,
-        **dict.fromkeys(("protocol", "test_protocol"), match_nullable(_PROTOCOL)),
-    }
-)
-_WORKER = match_object(
-    {
-        **dict.fromkeys(("address", "name"), is_text),
-        **dict.fromkeys(("documents", "memory", "limit"), match_whole()),
-        **dict.fromkeys(("tokens_per_second", "lost"), match_nullable(is_number)),
-    },
-    required=("address", "name", "documents", "tokens_per_second", "memory", "limit"),
-)
-_IDENTITY = {
-    "pid": match_whole(),
-    **dict.fromkeys(("created", "since_boot"), is_time),
-    **dict.fromkeys(("host", "boot"), is_text),
-}
-_MAP = match_object(
-    {**_IDENTITY, "snapshot": match_whole(), "words": is_text, "share": is_number},
-    required=("pid", "created", "host", "snapshot", "words", "share"),
-)
-_PROCESS = match_object(
-    {**_IDENTITY, "map": _MAP, "cluster": match_object({"dashboard": is_text, "workers": match_list(_WORKER)})}
-)
 MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
 FINAL_MEASURES = (  # measured at the end of a run; a resumed run measures them again
     *("test_mean_perplexity", "test_point_perplexity", "test_mean_loglik", "test_point_loglik"),
-)
-
-
-def _match_settings(value: Any) -> bool:
-    """Return whether the JSON of the settings of a run has its expected form."""
-    return _VALUES(value) and ("layers" in value or not value.get("grow"))
-
-
-def _match_options(value: Any) -> bool:
-    """Return whether the JSON of the options of a run has its expected form."""
-    return _OPTIONS(value) and not (
-        value.get("averaged") and (value.get("burn_in") or 0) >= value.get("minibatches", 0)
-    )
-
-
-# Columns without which a run cannot be used: other cells are written again by a worker that claims it, or by users.
-_NEEDED = frozenset(
-    ("number", "corpus", "model", "inference", "settings", "options", "seed", "state", "attempt", "planned")
 )
 
 
@@ -143,10 +65,6 @@ class RunRow:
         ended; None without a lease.
     starter : dict
         The process of the worker that is being started, as ``process``; empty until it is known.
-    damage : str
-        The cells of the row that cannot be read and why, as text; neutral values replace them.
-    unusable : bool
-        Whether any of these cells is needed to train or resume the run, or to place documents in its topics.
     """
 
     number: int
@@ -183,8 +101,6 @@ class RunRow:
     place: float | None = None
     lease_left: float | None = None
     starter: dict[str, Any] = field(default_factory=dict)
-    damage: str = ""
-    unusable: bool = False
 
     @property
     def order(self) -> tuple[float, int]:
@@ -196,28 +112,20 @@ class RunRow:
         """Whether a worker is training the run and has written lately."""
         return self.state == "running" and self.heartbeat_age is not None and self.heartbeat_age <= STALE_SECONDS
 
-    def check_usable(self) -> None:
-        """Refuse to work with a run if needed cells of its row are damaged.
 
-        Raises
-        ------
-        DamagedRow
-            If they are; the message names the cells and says what to do.
-        """
-        if self.unusable:
-            raise DamagedRow(
-                f"run {self.number} is damaged: {self.damage}; restore the store from a backup, or delete the run"
-            )
+_COLUMNS = [
+    *(runs.c[each.name] for each in fields(RunRow) if each.name in runs.c and each.name != "family"),
+    corpora.c.name.label("corpus_name"),
+    func.coalesce(runs.c.family, runs.c.number).label("family"),
+    (now() - runs.c.heartbeat).label("heartbeat_age"),
+    (runs.c.lease - now()).label("lease_left"),
+]
 
 
 def select_runs() -> Select[Any]:
     """Return the query of all visible runs, with the name of the corpus, the age of the heartbeat and the lease."""
-    age = (now() - runs.c.heartbeat).label("heartbeat_age")
-    lease_left = (runs.c.lease - now()).label("lease_left")
     return (
-        select(runs, corpora.c.name.label("corpus_name"), age, lease_left)
-        .join(corpora, corpora.c.number == runs.c.corpus)
-        .where(runs.c.state != "deleted")
+        select_sound(runs, *_COLUMNS).join(corpora, corpora.c.number == runs.c.corpus).where(runs.c.state != "deleted")
     )
 
 
@@ -225,8 +133,27 @@ def read_run(connection: Connection, n: int) -> RunRow:
     """Return the run with this number; raise ``NotFound`` if there is none."""
     row = connection.execute(select_runs().where(runs.c.number == n)).first()
     if row is None:
-        raise make_missing_error(n)
+        raise explain_absence(connection, runs, n) or make_missing_error(n)
     return make_row(row)
+
+
+def explain_absence(connection: Connection, table: Table, n: int) -> StoreError | None:
+    """Return the error about a row of runs or corpora that is there but damaged; None if it is not there."""
+    is_it = (table.c.number == n) & (table.c.state.not_in(("deleted", "incomplete")))
+    if connection.execute(select(table.c.number).where(is_it)).first() is None:
+        return None
+    what = "corpus" if table is corpora else "run"
+    return DamagedRow(f"{what} {n} is damaged: its row is not what was written; restore the store from a backup")
+
+
+def describe_left_out(db: Database) -> str:
+    """Return the sentence about the damaged rows of runs and corpora, which lists leave out; empty if all are sound."""
+    parts = []
+    with db.read() as connection:
+        for table, one, many in ((runs, "run", "runs"), (corpora, "corpus", "corpora")):
+            n = len(connection.execute(select_damaged(table)).all())
+            parts += [f"{n:,} {one if n == 1 else many}"] * (n > 0)
+    return f"{' and '.join(parts)} left out because the rows are damaged; topiary check says which" if parts else ""
 
 
 def read_runs(connection: Connection) -> list[RunRow]:
@@ -251,38 +178,10 @@ def update_run(connection: Connection, n: int, *, if_attempt: int | None = None,
 
 def make_row(row: Row[Any]) -> RunRow:
     """Return a row of :func:`select_runs` as a frozen copy."""
-    cells = CellReader(row._asdict())
-    number, age = cells.read_whole("number"), cells.read_optional(cells.read_real, "heartbeat_age")
-    family = cells.read_optional(cells.read_whole, "family")
-    values: dict[str, Any] = {
-        "number": number,
-        **{
-            name: cells.read_text(name)
-            for name in ("name", "corpus_name", "model", "inference", "message", "traceback")
-        },
-        **{name: cells.read_whole(name) for name in ("corpus", "seed")},
-        **{name: cells.read_whole(name, _MOST) for name in ("attempt", "minibatch", "planned")},
-        "layers": tuple(cells.read_json("layers", _LAYERS, list[int]())),
-        "settings": cells.read_json("settings", _match_settings, dict[str, Any]()),
-        "options": cells.read_json("options", _match_options, dict[str, Any]()),
-        "process": cells.read_json("process", _PROCESS, dict[str, Any]()),
-        "starter": cells.read_optional(lambda name: cells.read_json(name, _PROCESS, dict[str, Any]()), "starter") or {},
-        "state": cells.read_text("state", STATES) or "damaged",
-        "request": cells.read_text("request", REQUESTS) or "run",
-        "seconds": cells.read_real("seconds"),
-        **{name: cells.read_optional(cells.read_real, name) for name in MEASURES},
-        "created": cells.read_time("created"),
-        **{name: cells.read_optional(cells.read_time, name) for name in ("started", "ended")},
-        "heartbeat_age": None if age is None else max(0.0, age),
-        **{
-            name: cells.read_optional(cells.read_whole, name)
-            for name in ("parent", "parent_snapshot", "parent_minibatch")
-        },
-        "family": number if family is None else family,
-        "run_group": cells.read_optional(cells.read_whole, "run_group"),
-        **{name: cells.read_optional(cells.read_real, name) for name in ("place", "lease_left")},
-    }
-    return RunRow(**values, damage=describe_damage(cells.damage), unusable=not _NEEDED.isdisjoint(cells.damage))
+    values = row._asdict()
+    if values["heartbeat_age"] is not None:
+        values["heartbeat_age"] = max(0.0, values["heartbeat_age"])
+    return RunRow(**values)
 
 
 def own_run(connection: Connection, run: int, attempt: int, **values: Any) -> None:
@@ -332,32 +231,29 @@ def rewind_run(connection: Connection, run: int) -> tuple[int, float]:
     A resumed run then writes exactly the rows of a run that never stopped.  The snapshot at mini-batch 0, from which a
     fork starts, stays.
     """
-    _drop_damaged_checkpoints(connection, run)
-    checkpoint = connection.execute(
-        select(checkpoints.c.generation, checkpoints.c.minibatch, checkpoints.c.seconds).where(checkpoints.c.run == run)
-    ).first()
-    earlier = select(earlier_checkpoints.c.generation).where(earlier_checkpoints.c.run == run)
-    generation, minibatch, seconds = checkpoint or (-1, -1, 0.0)
+    last, earlier = (find_checkpoint(connection, table, run) for table in (checkpoints, earlier_checkpoints))
+    minibatch, seconds = (-1, 0.0) if last is None else (last.minibatch, last.seconds)
     for table, end in ((points, minibatch), (events, minibatch), (snapshots, max(minibatch, 0))):
         connection.execute(delete(table).where(table.c.run == run, table.c.minibatch > end))
     connection.execute(delete(points).where(points.c.run == run, points.c.name.in_(FINAL_MEASURES)))
-    generations = {generation, *connection.execute(earlier).scalars()}
+    generations = {row.generation for row in (last, earlier) if row is not None}
     unfinished = checkpoint_parts.c.generation.not_in(generations)
     connection.execute(delete(checkpoint_parts).where(checkpoint_parts.c.run == run, unfinished))
     return max(minibatch, 0), seconds
 
 
-def _drop_damaged_checkpoints(connection: Connection, run: int) -> None:
-    """Remove damaged rows of checkpoints; if the last is damaged, the one before replaces it."""
-    for table in (earlier_checkpoints, checkpoints):
-        row = connection.execute(
-            select(table.c.generation, table.c.minibatch, table.c.seconds).where(table.c.run == run)
-        ).first()
-        if row is not None and not (type(row[0]) is type(row[1]) is int and isinstance(row[2], int | float)):
-            connection.execute(delete(table).where(table.c.run == run))
-            if table is checkpoints:
-                copy_checkpoint_row(connection, earlier_checkpoints, checkpoints, run)
-                connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
+def find_checkpoint(connection: Connection, table: Table, run: int) -> Row[Any] | None:
+    """Return the row of a run in one of the tables of checkpoints; None if it has none there.
+
+    Raises
+    ------
+    DamagedArrays
+        If the row is damaged.
+    """
+    row = connection.execute(select_sound(table).where(table.c.run == run)).first()
+    if row is None and connection.execute(select(table.c.run).where(table.c.run == run)).first() is not None:
+        raise DamagedArrays(f"the row of a checkpoint of run {run} is damaged; restore the store from a backup")
+    return row
 
 
 def copy_checkpoint_row(connection: Connection, source: Table, target: Table, run: int) -> None:
@@ -408,7 +304,9 @@ _CHANGING_COLUMNS = (
     "point_perplexity", "averaged_perplexity", "message", "started", "ended", "heartbeat",
 )  # fmt: skip
 _CHANGES_QUERY = (
-    select(*(runs.c[name] for name in _CHANGING_COLUMNS)).where(runs.c.state != "deleted").order_by(runs.c.number)
+    select_sound(runs, *(runs.c[name] for name in _CHANGING_COLUMNS))
+    .where(runs.c.state != "deleted")
+    .order_by(runs.c.number)
 )
 _ChangingCells: TypeAlias = tuple[Any, ...]  # plain tuples, as sets of them are compared fast
 

@@ -11,6 +11,7 @@ from topiary.store.errors import Conflict, LostClaim, NotFound, StoreError
 from topiary.store.notes import copy_topic_notes
 from topiary.store.points import Point, insert_points, read_last_values
 from topiary.store.run_rows import MEASURES, REQUESTS, RunRow, hold_run, own_run
+from topiary.store.snapshots import copy_topics
 from topiary.store.tables import runs, snapshots, topic_labels
 
 ENDED = ("paused", "stopped", "finished", "failed")
@@ -67,7 +68,7 @@ def create_run(
     }
 
     def work(connection: Connection) -> RunRow:
-        corpus_rows.read_corpus(connection, int(corpus), lock=True).check_usable()
+        corpus_rows.read_corpus(connection, int(corpus), lock=True)
         initial = {"state": "queued", "request": "run", "process": {}, "created": now()}
         origin = _find_parent(connection, fork, int(corpus)) if fork is not None else {}
         statement = insert(runs).values(**values, **initial, **origin).returning(runs.c.number)
@@ -151,7 +152,6 @@ def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = Fa
 
     def work(connection: Connection) -> RunRow:
         row = run_rows.lock_run(connection, n)
-        row.check_usable()
         if row.state == "finished":
             raise Conflict(f"run {n} is finished; start a new run to train on")
         if row.alive and not force:
@@ -326,7 +326,6 @@ def requeue_run(db: Database, n: int, *, options: Mapping[str, Any] | None = Non
 
     def work(connection: Connection) -> RunRow:
         row = run_rows.lock_run(connection, n)
-        row.check_usable()
         if row.state == "finished" or row.alive:
             raise Conflict(f"run {n} is {row.state}; there is nothing to resume")
         attempt = row.attempt + 1 if row.state == "running" else row.attempt  # the silent worker may yet wake up
@@ -445,15 +444,16 @@ def _find_parent(connection: Connection, snapshot: int, corpus: int) -> dict[str
     if parent.corpus != corpus:
         raise Conflict(f"run {parent.number} is on another corpus; a fork stays on the corpus of its parent")
     origin = {"parent": parent.number, "parent_snapshot": snapshot, "parent_minibatch": parent.minibatch}
-    return origin | {"family": parent.family if isinstance(parent.family, int) else parent.number}
+    return origin | {"family": parent.family or parent.number}
 
 
 def _copy_parent(connection: Connection, run: int, origin: dict[str, int]) -> None:
     """Copy the snapshot to mini-batch 0 of the new run, and the names and notes that users gave to its topics."""
-    columns = ["run", "minibatch", "seconds", "created", "size", "arrays"]
-    first = select(literal(run), literal(0), literal(0.0), now(), snapshots.c.size, snapshots.c.arrays)
+    first = select(literal(run), literal(0), literal(0.0), now(), snapshots.c.size)
     copied = first.where(snapshots.c.number == origin["parent_snapshot"])
-    connection.execute(insert(snapshots).from_select(columns, copied))
+    made = insert(snapshots).from_select(["run", "minibatch", "seconds", "created", "size"], copied)
+    number = connection.execute(made.returning(snapshots.c.number)).scalar_one()
+    copy_topics(connection, origin["parent_snapshot"], number)
     names = select(literal(run), topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text)
     copied_names = names.where(topic_labels.c.run == origin["parent"])
     connection.execute(insert(topic_labels).from_select(["run", "layer", "topic", "text"], copied_names))

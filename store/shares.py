@@ -1,26 +1,35 @@
 """The shares of the topics in the documents of a corpus, stored under a snapshot of a run in blocks of documents.
 
 A set of shares covers the documents of the corpus from the first one on.  Blocks are added one at a time, in short
-transactions, by any number of writers, and readers see them only when the set is published.  So a set that was
-interrupted goes on where it stopped, and documents that are appended to the corpus are added in the same way.
+transactions, by any number of writers, and readers see them only when the set is published: they are parts of the kind
+`NEW_SHARES`, and then of the kind `SHARES`.  So a set that was interrupted goes on where it stopped, and documents that
+are appended to the corpus are added in the same way.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
 
 from topiary.store.arrays import Array, pack_arrays, unpack_arrays, verify_arrays
 from topiary.store.blocks import narrow_array
-from topiary.store.cells import CellReader
 from topiary.store.database import Database, now, retry_reads
 from topiary.store.errors import Conflict, DamagedArrays, NotFound
-from topiary.store.snapshots import lock_snapshot, thin_snapshots
-from topiary.store.tables import share_blocks, share_sets, snapshots
+from topiary.store.snapshots import (
+    NEW_SHARES,
+    SHARES,
+    delete_parts,
+    insert_part,
+    lock_snapshot,
+    read_part,
+    thin_snapshots,
+)
+from topiary.store.tables import snapshot_parts, snapshots
 
 UNITS = 65535  # units of a stored share in 1
 _TOKENS = "tokens"  # array of a block: the number of tokens of each document
@@ -101,24 +110,17 @@ def begin_set(db: Database, snapshot: int, made_by: str) -> int:
         If the snapshot, or its run, is gone.
     """
 
-    def prepare(connection: Connection) -> None:
+    def prepare(connection: Connection) -> list[tuple[int, int]]:
         lock_snapshot(connection, snapshot)
-        is_other = (share_sets.c.snapshot == snapshot) & (share_sets.c.made_by != made_by)
-        connection.execute(delete(share_sets).where(is_other))
-        if connection.execute(select(share_sets.c.snapshot).where(share_sets.c.snapshot == snapshot)).first() is None:
-            connection.execute(
-                insert(share_sets).values(snapshot=snapshot, made_by=made_by, documents=0, created=now())
-            )
+        connection.execute(delete(snapshot_parts).where(_is_of_set(snapshot), snapshot_parts.c.made_by != made_by))
+        return _list_blocks(connection, snapshot)
 
-    db.transact(prepare)
-    end, broken = 0, False
-    for first, documents in _list_blocks(db, snapshot):
+    end = 0
+    for first, documents in db.transact(prepare):
         if first != end or not _is_intact(db, snapshot, first):
-            broken = True
+            db.transact(partial(_cut_set, snapshot=snapshot, end=end))
             break
         end += documents
-    if broken:
-        db.transact(lambda connection: _cut_set(connection, snapshot, end))
     return end
 
 
@@ -163,8 +165,7 @@ def append_block(
         end = _lock_set(connection, snapshot, made_by)
         if end != first:
             return end
-        values = {"snapshot": snapshot, "first": first, "documents": documents, "arrays": blob}
-        connection.execute(insert(share_blocks).values(values))
+        insert_part(connection, snapshot, NEW_SHARES, blob, made_by=made_by, first=first, n=documents)
         return end + documents
 
     return db.transact(work)
@@ -189,13 +190,14 @@ def publish_set(db: Database, snapshot: int, made_by: str, most: int | None = No
 
     def work(connection: Connection) -> int:
         end = _lock_set(connection, snapshot, made_by)
-        is_this = share_sets.c.snapshot == snapshot
-        connection.execute(update(share_sets).where(is_this).values(documents=end, created=now()))
+        published = {"kind": SHARES, "created": now()}
+        connection.execute(update(snapshot_parts).where(_is_of_set(snapshot)).values(published))
         run, minibatch = connection.execute(
             select(snapshots.c.run, snapshots.c.minibatch).where(snapshots.c.number == snapshot)
         ).one()
         earlier = select(snapshots.c.number).where(snapshots.c.run == run, snapshots.c.minibatch < minibatch)
-        connection.execute(delete(share_sets).where(share_sets.c.snapshot.in_(earlier)))
+        for number in connection.execute(earlier).scalars().all():
+            delete_parts(connection, number, SHARES, NEW_SHARES)
         thin_snapshots(connection, run, most)
         return end
 
@@ -205,25 +207,26 @@ def publish_set(db: Database, snapshot: int, made_by: str, most: int | None = No
 @retry_reads
 def find_set(db: Database, snapshot: int, made_by: str) -> ShareSet | None:
     """Return the published shares under a snapshot; None if there are none, or something else made them."""
-    query = select(share_sets.c.snapshot, share_sets.c.documents, share_sets.c.created).where(
-        share_sets.c.snapshot == snapshot, share_sets.c.made_by == made_by, share_sets.c.documents > 0
-    )
     with db.read() as connection:
-        row = connection.execute(query).first()
-    if row is None:
-        return None
-    cells = CellReader(row._asdict())
-    return ShareSet(cells.read_whole("snapshot"), cells.read_whole("documents"), cells.read_time("created"))
+        row = connection.execute(_select_sets(made_by).where(snapshot_parts.c.snapshot == snapshot)).first()
+    return None if row is None else ShareSet(*row)
 
 
 @retry_reads
 def find_newest_set(db: Database, run: int, made_by: str) -> ShareSet | None:
     """Return the published shares under the newest snapshot of a run that has some; None as for `find_set`."""
-    query = select(share_sets.c.snapshot).join(snapshots, snapshots.c.number == share_sets.c.snapshot)
-    is_published = (snapshots.c.run == run) & (share_sets.c.documents > 0)
+    part = snapshot_parts.c
+    newest = select(part.snapshot).join(snapshots).where(snapshots.c.run == run, part.kind == SHARES)
     with db.read() as connection:
-        found = connection.execute(query.where(is_published).order_by(snapshots.c.minibatch.desc()).limit(1)).scalar()
+        found = connection.execute(newest.order_by(snapshots.c.minibatch.desc()).limit(1)).scalar()
     return None if found is None else find_set(db, found, made_by)
+
+
+def _select_sets(made_by: str) -> Select[Any]:
+    """Return the query of the published sets of shares."""
+    part = snapshot_parts.c
+    columns = part.snapshot, func.sum(part.documents), func.max(part.created, type_=part.created.type)
+    return select(*columns).where(part.kind == SHARES, part.made_by == made_by).group_by(part.snapshot)
 
 
 @retry_reads
@@ -238,12 +241,8 @@ def read_layer(db: Database, snapshot: int, layer: int) -> LayerShares:
         If their bytes were altered; `begin_set` finds the first damaged block.
     """
     with db.read() as connection:
-        end = _read_end(connection, snapshot)
-        parts = [
-            _unpack_layer(_read_blob(connection, snapshot, first), layer)
-            for first, _ in _select_blocks(connection, snapshot)
-            if first < end
-        ]
+        blocks = _list_published(connection, snapshot)
+        parts = [_unpack_layer(_read_blob(connection, snapshot, first), layer) for first, _ in blocks]
     return LayerShares.join(parts)
 
 
@@ -257,11 +256,10 @@ def read_tokens(db: Database, snapshot: int) -> Array:
         As `read_layer`.
     """
     with db.read() as connection:
-        end = _read_end(connection, snapshot)
+        blocks = _list_published(connection, snapshot)
         parts = [
             unpack_arrays(_read_blob(connection, snapshot, first), only=(_TOKENS,))[_TOKENS].astype(np.float64)
-            for first, _ in _select_blocks(connection, snapshot)
-            if first < end
+            for first, _ in blocks
         ]
     return np.concatenate(parts)
 
@@ -279,12 +277,13 @@ def read_documents(db: Database, snapshot: int, numbers: Sequence[int], layers: 
     """
     documents = np.asarray(numbers, dtype=np.int64)
     with db.read() as connection:
-        end = _read_end(connection, snapshot)
+        blocks = _list_published(connection, snapshot)
+        end = sum(blocks[-1])
         if len(documents) and not (documents.min() >= 0 and documents.max() < end):
             raise NotFound(
                 f"there are shares of documents 0 to {end - 1} under snapshot {snapshot}, not of all of these"
             )
-        firsts = np.array([first for first, _ in _select_blocks(connection, snapshot)], dtype=np.int64)
+        firsts = np.array([first for first, _ in blocks], dtype=np.int64)
         block_of = np.searchsorted(firsts, documents, side="right") - 1
         order = np.argsort(block_of, kind="stable")
         parts: list[list[LayerShares]] = [[] for _ in range(layers)]
@@ -297,64 +296,45 @@ def read_documents(db: Database, snapshot: int, numbers: Sequence[int], layers: 
     return tuple(LayerShares.join(found).select_rows(back) for found in parts)
 
 
-def check_blocks(db: Database) -> Iterator[tuple[int, int, bool]]:
-    """Yield the snapshot and the first document of every block in the store, and whether it is intact."""
-    with db.read() as connection:
-        query = select(share_blocks.c.snapshot, share_blocks.c.first)
-        rows = connection.execute(query.order_by(share_blocks.c.snapshot, share_blocks.c.first)).all()
-    for snapshot, first in rows:
-        yield snapshot, first, _is_intact(db, snapshot, first)
-
-
-def measure_shares(connection: Connection, chosen: Any) -> int:
-    """Return the size in bytes of the shares under the snapshots that a condition chooses."""
-    size = select(func.sum(func.length(share_blocks.c.arrays))).join(
-        snapshots, snapshots.c.number == share_blocks.c.snapshot
-    )
-    return int(connection.execute(size.where(chosen)).scalar() or 0)
-
-
 def _lock_set(connection: Connection, snapshot: int, made_by: str) -> int:
     """Lock the shares under a snapshot until the transaction ends; return how many documents are stored."""
     lock_snapshot(connection, snapshot)
-    maker = connection.execute(select(share_sets.c.made_by).where(share_sets.c.snapshot == snapshot)).scalar()
-    if maker != made_by:
+    is_other = _is_of_set(snapshot) & (snapshot_parts.c.made_by != made_by)
+    if connection.execute(select(snapshot_parts.c.first).where(is_other)).first() is not None:
         raise Conflict(f"the shares under snapshot {snapshot} are being replaced by another program; try again later")
-    blocks = _select_blocks(connection, snapshot)
+    blocks = _list_blocks(connection, snapshot)
     return sum(blocks[-1]) if blocks else 0
 
 
-def _cut_set(connection: Connection, snapshot: int, end: int) -> None:
+def _is_of_set(snapshot: int) -> ColumnElement[bool]:
+    return (snapshot_parts.c.snapshot == snapshot) & snapshot_parts.c.kind.in_((SHARES, NEW_SHARES))
+
+
+def _cut_set(connection: Connection, *, snapshot: int, end: int) -> None:
     """Delete the blocks from document ``end`` on."""
-    is_of_set = share_blocks.c.snapshot == snapshot
-    connection.execute(delete(share_blocks).where(is_of_set, share_blocks.c.first >= end))
-    shortened = (share_sets.c.snapshot == snapshot) & (share_sets.c.documents > end)
-    connection.execute(update(share_sets).where(shortened).values(documents=end))
+    connection.execute(delete(snapshot_parts).where(_is_of_set(snapshot), snapshot_parts.c.first >= end))
 
 
-@retry_reads
-def _list_blocks(db: Database, snapshot: int) -> list[tuple[int, int]]:
-    with db.read() as connection:
-        return _select_blocks(connection, snapshot)
-
-
-def _select_blocks(connection: Connection, snapshot: int) -> list[tuple[int, int]]:
+def _list_blocks(connection: Connection, snapshot: int, *, published: bool = False) -> list[tuple[int, int]]:
     """Return the first document and the number of documents of every block, in order."""
-    query = select(share_blocks.c.first, share_blocks.c.documents).where(share_blocks.c.snapshot == snapshot)
-    return [(first, documents) for first, documents in connection.execute(query.order_by(share_blocks.c.first))]
+    query = select(snapshot_parts.c.first, snapshot_parts.c.documents).where(_is_of_set(snapshot))
+    if published:
+        query = query.where(snapshot_parts.c.kind == SHARES)
+    return [(first, documents) for first, documents in connection.execute(query.order_by(snapshot_parts.c.first))]
 
 
-def _read_end(connection: Connection, snapshot: int) -> int:
-    """Return the number of documents whose shares are published."""
-    end = connection.execute(select(share_sets.c.documents).where(share_sets.c.snapshot == snapshot)).scalar()
-    if not end:
+def _list_published(connection: Connection, snapshot: int) -> list[tuple[int, int]]:
+    """Return the blocks that are published."""
+    blocks = _list_blocks(connection, snapshot, published=True)
+    if not blocks:
         raise NotFound(f"there are no shares of documents under snapshot {snapshot}")
-    return int(end)
+    return blocks
 
 
 def _read_blob(connection: Connection, snapshot: int, first: int) -> bytes:
-    query = select(share_blocks.c.arrays).where(share_blocks.c.snapshot == snapshot, share_blocks.c.first == first)
-    blob: bytes = connection.execute(query).scalar_one()
+    blob = read_part(connection, snapshot, SHARES, NEW_SHARES, first=first)
+    if blob is None:
+        raise DamagedArrays(f"shares of documents under snapshot {snapshot} are missing; topiary check says more")
     return blob
 
 
@@ -362,7 +342,7 @@ def _is_intact(db: Database, snapshot: int, first: int) -> bool:
     """Return whether the checksums of a block fit."""
     try:
         with db.read() as connection:
-            verify_arrays([_read_blob(connection, snapshot, first)])
+            verify_arrays(_read_blob(connection, snapshot, first))
     except DamagedArrays:
         return False
     return True

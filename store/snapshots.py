@@ -1,9 +1,9 @@
-"""Snapshots of runs for display, of which fewer remain with age, and the predictions stored with them.
+"""Snapshots of runs for display, of which fewer remain with age, and what is stored with them in parts.
 
-A snapshot that is found to be damaged is skipped from then on.
+A part holds arrays: the topics of the snapshot, or what was computed with them.  A snapshot whose topics are found to
+be damaged is skipped from then on.
 """
 
-import hashlib
 import logging
 import math
 from collections.abc import Iterable, Mapping
@@ -11,17 +11,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, true
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, literal, select, true
 
-from topiary.store.arrays import HEAD, Array, pack_arrays, read_layouts, unpack_arrays, verify_arrays
-from topiary.store.cells import CellReader
+from topiary.store import arrays as stored
+from topiary.store.arrays import Array, pack_arrays, unpack_arrays, verify_arrays
 from topiary.store.database import Database, now, retry_reads
 from topiary.store.errors import DamagedArrays, DamagedSnapshot, NotFound, StoreError
 from topiary.store.run_rows import own_run
-from topiary.store.tables import document_maps, predictions, runs, share_sets, snapshots
+from topiary.store.tables import runs, select_sound, snapshot_parts, snapshots
 
 log = logging.getLogger("topiary.store")
 _RUNS_AT_ONCE = 500  # runs in one query
+# The kinds of parts.  Shares of documents and maps are replaced by new ones once these are complete.
+TOPICS, PREDICTIONS = "topics", "predictions"
+SHARES, NEW_SHARES = "shares", "new shares"
+MAP, DRAFT_MAP = "map", "draft map"
 
 
 @dataclass(frozen=True)
@@ -63,10 +67,11 @@ def append_snapshot(
     def work(connection: Connection) -> SnapshotRow:
         own_run(connection, run, attempt)
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
-        values = {"run": run, "minibatch": minibatch, "seconds": seconds, "size": len(blob), "arrays": blob}
-        connection.execute(insert(snapshots).values(**values, created=now()))
+        values = {"run": run, "minibatch": minibatch, "seconds": seconds, "size": len(blob), "created": now()}
+        number = connection.execute(insert(snapshots).values(values).returning(snapshots.c.number)).scalar_one()
+        insert_part(connection, number, TOPICS, blob)
         thin_snapshots(connection, run, most)
-        return _make_row(connection.execute(_select_snapshots(run).where(snapshots.c.minibatch == minibatch)).one())
+        return SnapshotRow(*connection.execute(_select_snapshots(run).where(snapshots.c.number == number)).one())
 
     return db.transact(work)
 
@@ -75,9 +80,8 @@ def append_snapshot(
 def list_snapshots(db: Database, run: int) -> list[SnapshotRow]:
     """Return all snapshots of a run, oldest first, without those known to be damaged."""
     with db.read() as connection:
-        return [
-            _make_row(row) for row in connection.execute(_select_snapshots(run, db).order_by(snapshots.c.minibatch))
-        ]
+        query = _select_snapshots(run, db).order_by(snapshots.c.minibatch)
+        return [SnapshotRow(*row) for row in connection.execute(query)]
 
 
 @retry_reads
@@ -85,7 +89,7 @@ def find_latest(db: Database, run: int) -> SnapshotRow | None:
     """Return the newest snapshot of a run; ``None`` if there is none yet."""
     with db.read() as connection:
         row = connection.execute(_select_snapshots(run, db).order_by(snapshots.c.minibatch.desc()).limit(1)).first()
-    return None if row is None else _make_row(row)
+    return None if row is None else SnapshotRow(*row)
 
 
 @retry_reads
@@ -98,8 +102,9 @@ def find_newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
         last = func.max(snapshots.c.minibatch).label("end")
         ends = select(snapshots.c.run, last).where(condition).group_by(snapshots.c.run).subquery()
         is_newest = (snapshots.c.run == ends.c.run) & (snapshots.c.minibatch == ends.c.end)
+        newest_query = select_sound(snapshots, *_COLUMNS).join(ends, is_newest)
         with db.read() as connection:
-            newest |= {row.run: _make_row(row) for row in connection.execute(select(*_COLUMNS).join(ends, is_newest))}
+            newest |= {row.run: SnapshotRow(*row) for row in connection.execute(newest_query)}
     return newest
 
 
@@ -114,7 +119,7 @@ def find_snapshot(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
     )
     with db.read() as connection:
         row = connection.execute(query).first()
-    return None if row is None else _make_row(row)
+    return None if row is None else SnapshotRow(*row)
 
 
 def load_snapshot(db: Database, number: int) -> dict[str, Array]:
@@ -158,7 +163,7 @@ def check_snapshot(db: Database, row: SnapshotRow) -> bool:
 def _find_damage(db: Database, row: SnapshotRow) -> DamagedSnapshot | None:
     """Return the error about a damaged snapshot, which is skipped from now on; None if it is intact."""
     try:
-        verify_arrays([_read_blob(db, row.number)])
+        verify_arrays(_read_blob(db, row.number))
     except DamagedArrays:
         return _record_damage(db, row.number)
     return None
@@ -178,7 +183,7 @@ def explain_absence(db: Database, run: int) -> str:
 @retry_reads
 def _read_blob(db: Database, number: int) -> bytes:
     with db.read() as connection:
-        blob: bytes | None = connection.execute(select(snapshots.c.arrays).where(snapshots.c.number == number)).scalar()
+        blob = read_part(connection, number, TOPICS)
     if blob is None:
         raise _make_gone_error(number)
     return blob
@@ -210,19 +215,14 @@ def _make_gone_error(number: int) -> NotFound:
 
 
 def read_shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays of a snapshot without reading them.
+    """Return the shapes of the arrays of a snapshot.
 
     Raises
     ------
     NotFound
         If it does not exist, or was deleted because it was old.
     """
-    head = func.substr(snapshots.c.arrays, 1, HEAD, type_=snapshots.c.arrays.type)
-    with db.read() as connection:
-        blob = connection.execute(select(head).where(snapshots.c.number == number)).scalar()
-    if blob is None:
-        raise _make_gone_error(number)
-    return {name: layout.shape for name, layout in read_layouts(blob).items()}
+    return stored.read_shapes(_read_blob(db, number))
 
 
 def delete_later(db: Database, run: int, attempt: int, minibatch: int) -> None:
@@ -243,24 +243,18 @@ def delete_later(db: Database, run: int, attempt: int, minibatch: int) -> None:
 
 def _select_snapshots(run: int, db: Database | None = None) -> Select[Any]:
     """Return the query of the snapshots of a run; if ``db`` is given, without those known to be damaged."""
-    query = select(*_COLUMNS).where(snapshots.c.run == run)
+    query = select_sound(snapshots, *_COLUMNS).where(snapshots.c.run == run)
     return query if db is None else query.where(_exclude_damaged(db))
-
-
-def _make_row(row: Row[Any]) -> SnapshotRow:
-    cells = CellReader(row._asdict())
-    number, run, minibatch, size = (cells.read_whole(name) for name in ("number", "run", "minibatch", "size"))
-    return SnapshotRow(number, run, minibatch, cells.read_real("seconds"), size, cells.read_time("created"))
 
 
 def thin_snapshots(connection: Connection, run: int, most: int | None) -> None:
     """Delete the snapshots of a run that `choose_kept` does not keep, except those with shares or the latest map."""
     of_run = select(snapshots.c.minibatch).where(snapshots.c.run == run)
     present = set(connection.execute(of_run).scalars())
-    published = of_run.join(share_sets, share_sets.c.snapshot == snapshots.c.number).where(share_sets.c.documents > 0)
-    needed = set(connection.execute(published).scalars())
-    mapped = of_run.join(document_maps, document_maps.c.snapshot == snapshots.c.number)
-    needed.update(connection.execute(mapped.order_by(snapshots.c.minibatch.desc()).limit(1)).scalars())
+    parts = of_run.join(snapshot_parts, snapshot_parts.c.snapshot == snapshots.c.number)
+    needed = set(connection.execute(parts.where(snapshot_parts.c.kind == SHARES)).scalars())
+    mapped = parts.where(snapshot_parts.c.kind.in_((MAP, DRAFT_MAP))).order_by(snapshots.c.minibatch.desc())
+    needed.update(connection.execute(mapped.limit(1)).scalars())
     for minibatch in sorted(present - choose_kept(present, most) - needed):
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
 
@@ -342,12 +336,11 @@ def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[
             f"the predictions under snapshot {snapshot} take {len(blob) >> 20} MiB, and the store keeps at most "
             f"{LARGEST >> 20} MiB of them; they are computed again when they are wanted again"
         )
-    values = {"made_by": made_by, "checksum": _hash_blob(blob), "size": len(blob), "arrays": blob}
 
     def work(connection: Connection) -> None:
         lock_snapshot(connection, snapshot)
-        connection.execute(delete(predictions).where(predictions.c.snapshot == snapshot))
-        connection.execute(insert(predictions).values(snapshot=snapshot, created=now(), **values))
+        delete_parts(connection, snapshot, PREDICTIONS)
+        insert_part(connection, snapshot, PREDICTIONS, blob, made_by=made_by)
 
     db.transact(work)
 
@@ -360,27 +353,13 @@ def load_predictions(db: Database, run: int, snapshot: int, made_by: str) -> dic
     dict of str to array, or None
         None if there are none, if they were made by something else, or if their bytes are damaged.
     """
-    query = (
-        select(predictions.c.checksum, predictions.c.arrays)
-        .join(snapshots, snapshots.c.number == predictions.c.snapshot)
-        .where(snapshots.c.run == run, snapshots.c.number == snapshot, predictions.c.made_by == made_by)
-    )
+    is_of_run = (snapshots.c.run == run) & (snapshot_parts.c.made_by == made_by)
     with db.read() as connection:
-        row = connection.execute(query).first()
-    if row is None or _hash_blob(row.arrays) != row.checksum:
-        return None
+        blob = read_part(connection, snapshot, PREDICTIONS, condition=is_of_run)
     try:
-        return unpack_arrays(row.arrays)
+        return None if blob is None else unpack_arrays(blob)
     except DamagedArrays:
         return None
-
-
-def check_predictions(db: Database, snapshot: int) -> bool:
-    """Return whether the predictions under a snapshot are intact, or there are none."""
-    query = select(predictions.c.checksum, predictions.c.arrays).where(predictions.c.snapshot == snapshot)
-    with db.read() as connection:
-        row = connection.execute(query).first()
-    return row is None or _hash_blob(row.arrays) == row.checksum
 
 
 def lock_snapshot(connection: Connection, snapshot: int) -> None:
@@ -395,5 +374,55 @@ def lock_snapshot(connection: Connection, snapshot: int) -> None:
         raise NotFound(f"snapshot {snapshot} is not kept any more, so nothing can be stored with it")
 
 
-def _hash_blob(blob: bytes) -> str:
-    return hashlib.sha256(blob).hexdigest()
+def insert_part(
+    connection: Connection, snapshot: int, kind: str, blob: bytes, *, made_by: str = "", first: int = 0, n: int = 0
+) -> None:
+    """Store a part of a snapshot.
+
+    Parameters
+    ----------
+    connection : Connection
+    snapshot : int
+        Number of the snapshot.
+    kind : str
+    blob : bytes
+        Arrays (`topiary.store.arrays.pack_arrays`).
+    made_by : str
+        Description of everything except the snapshot on which the part depends; what reads it needs the same text.
+    first, n : int
+        Number of the first document, and how many documents, if the part is about documents.
+    """
+    values = {"kind": kind, "first": first, "documents": n, "made_by": made_by, "arrays": blob, "created": now()}
+    connection.execute(insert(snapshot_parts).values(snapshot=snapshot, **values))
+
+
+def copy_topics(connection: Connection, source: int, target: int) -> None:
+    """Copy the topics of a snapshot to another one, of a fork."""
+    copied = [column.name for column in snapshot_parts.columns if column.name != "snapshot"]
+    parts = select(literal(target), *(snapshot_parts.c[name] for name in copied))
+    of_source = (snapshot_parts.c.snapshot == source) & (snapshot_parts.c.kind == TOPICS)
+    connection.execute(insert(snapshot_parts).from_select(["snapshot", *copied], parts.where(of_source)))
+
+
+def read_part(
+    connection: Connection, snapshot: int, *kinds: str, first: int = 0, condition: ColumnElement[bool] | None = None
+) -> bytes | None:
+    """Return the bytes of a part of a snapshot that is of one of some kinds; None if there is none."""
+    is_part = (snapshot_parts.c.snapshot == snapshot) & (snapshot_parts.c.first == first)
+    query = select(snapshot_parts.c.arrays).join(snapshots)
+    query = query.where(is_part, snapshot_parts.c.kind.in_(kinds), true() if condition is None else condition)
+    blob: bytes | None = connection.execute(query).scalar()
+    return blob
+
+
+def delete_parts(connection: Connection, snapshot: int, *kinds: str) -> None:
+    """Delete the parts of a snapshot of some kinds."""
+    connection.execute(
+        delete(snapshot_parts).where(snapshot_parts.c.snapshot == snapshot, snapshot_parts.c.kind.in_(kinds))
+    )
+
+
+def measure_parts(connection: Connection, chosen: ColumnElement[bool]) -> int:
+    """Return the size in bytes of all parts of the snapshots that a condition chooses."""
+    size = select(func.sum(func.length(snapshot_parts.c.arrays))).join(snapshots)
+    return int(connection.execute(size.where(chosen)).scalar() or 0)

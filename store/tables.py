@@ -1,11 +1,18 @@
-"""The tables of the store in either database; assets/guide/store.md describes them for users."""
+"""The tables of the store in either database; assets/guide/store.md describes them for users.
+
+SQLite accepts any value in any cell and has no checksums.  So every row is there twice, in its table and in an index of
+all its cells but arrays, which have a checksum of their own.  A row is read (:func:`select_sound`) only if both are the
+same; `topiary check` lists the others.  A PostgreSQL server checks its own pages.
+"""
 
 import json
 import math
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Double,
     ForeignKey,
@@ -13,16 +20,21 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Select,
     Table,
     Text,
     TypeDecorator,
     UniqueConstraint,
+    not_,
+    select,
 )
 from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
-from topiary.store.cells import read_json
+from topiary.store.errors import DamagedStore
 
-VERSION = 13  # of the tables; `store.migrations` has a step from each version to the next
+VERSION = 1  # of the tables; `store.migrations` has a step from each version to the next
 
 
 class PlainText(TypeDecorator[str]):
@@ -51,6 +63,21 @@ class RealNumber(TypeDecorator[float]):
         return float(value)
 
 
+class Moment(TypeDecorator[datetime]):
+    """A time, stored as seconds since 1970, UTC."""
+
+    impl = Double
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> float | None:  # noqa: ARG002
+        """Convert a value for the database; seconds may be added to a time."""
+        return value.timestamp() if isinstance(value, datetime) else value
+
+    def process_result_value(self, value: float | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Convert a value of the database."""
+        return None if value is None else datetime.fromtimestamp(value, UTC)
+
+
 class WholeNumber(TypeDecorator[int]):
     """A 64-bit whole number; also accepts numpy's, of which SQLite would store the bytes."""
 
@@ -73,8 +100,23 @@ class JsonText(TypeDecorator[Any]):
         return json.dumps(value, default=_convert_number)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
-        """Convert a value of the database; to a `store.cells.UnreadableCell` if it is not JSON."""
-        return None if value is None else read_json(value)
+        """Convert a value of the database; raise DamagedStore if it is not JSON."""
+        try:
+            return None if value is None else json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise DamagedStore(
+                f"a row of the store is damaged (JSON was expected: {error}); restore it from a backup"
+            ) from error
+
+
+class JsonList(JsonText):
+    """A JSON list, read as a tuple."""
+
+    cache_ok = True
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """Convert a value of the database."""
+        return tuple(super().process_result_value(value, dialect) or ())
 
 
 class ArrayBytes(LargeBinary):
@@ -84,7 +126,7 @@ class ArrayBytes(LargeBinary):
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:  # noqa: ARG002
         """Convert a value of the database."""
-        return lambda value: value if value is None or isinstance(value, bytes) else str(value).encode()
+        return lambda value: value if value is None or isinstance(value, bytes) else repr(value).encode()
 
 
 def _convert_number(value: Any) -> Any:
@@ -94,39 +136,77 @@ def _convert_number(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON: {value!r}")
 
 
+class IsSound(FunctionElement[bool]):
+    """SQL condition that a row is the same in its table and in the index that repeats it; made of all its columns."""
+
+    type = Boolean()
+    inherit_cache = True
+
+
+@compiles(IsSound, "sqlite")
+def _compare_copies(element: IsSound, *_: Any, **__: Any) -> str:
+    columns: list[Any] = [column for column in element.clauses if not isinstance(column.type, LargeBinary)]
+    table, names = columns[0].table.name, [column.name for column in columns]
+    same = " AND ".join(f"original.{name} IS {table}.{name} AND copy.{name} IS {table}.{name}" for name in names)
+    both = f"{table} AS original NOT INDEXED, {table} AS copy INDEXED BY {table}_copy"
+    return f"EXISTS (SELECT 1 FROM {both} WHERE original.rowid = {table}.rowid AND {same})"  # noqa: S608 - our own names
+
+
+@compiles(IsSound, "postgresql")
+def _trust_server(*_: Any, **__: Any) -> str:
+    return "true"
+
+
+def select_sound(table: Table, *columns: Any) -> Select[Any]:
+    """Return the query of the sound rows of a table, of all its columns if none are given."""
+    return select(*(columns or (table,))).where(IsSound(*table.columns))
+
+
+def select_damaged(table: Table) -> Select[Any]:
+    """Return the query of the keys of the rows of a table that are not sound."""
+    return select(*table.primary_key.columns).where(not_(IsSound(*table.columns)))
+
+
+metadata = MetaData()
+
+
 def _make_number() -> Column[int]:
     """Return a column of numbers that are never reused, even if the newest row is deleted: cursors rely on it."""
     return Column("number", BigInteger().with_variant(Integer(), "sqlite"), primary_key=True, autoincrement=True)
 
 
-def _make_owner(table: str, *, primary: bool = False, ondelete: str = "CASCADE") -> Column[int]:
-    """Return the foreign key of a row that belongs to a run or a corpus."""
-    name = {"runs": "run", "corpora": "corpus"}[table]
-    return Column(
-        name, BigInteger, ForeignKey(f"{table}.number", ondelete=ondelete), primary_key=primary, nullable=False
-    )
+def _make_owner(name: str, target: str, *, primary: bool = False, nullable: bool = False) -> Column[int]:
+    """Return the foreign key of a row that is deleted with another one."""
+    owner = ForeignKey(f"{target}.number", ondelete="CASCADE")
+    return Column(name, BigInteger, owner, primary_key=primary, nullable=nullable, autoincrement=False)
 
 
-def _make_run_key(name: str) -> Column[int]:
-    """Return one of the two foreign keys of a row that belongs to two runs."""
-    return Column(name, BigInteger, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True, nullable=False)
+def _make_keys(*names: str) -> list[Column[int]]:
+    return [Column(name, WholeNumber, primary_key=True, autoincrement=False) for name in names]
 
 
-def _make_whole(name: str, default: int | None = 0) -> Column[int]:
-    return Column(name, WholeNumber, nullable=default is None, default=default)
+def _make_wholes(*names: str) -> list[Column[int]]:
+    return [Column(name, WholeNumber, nullable=False, default=0) for name in names]
 
 
-def _make_text(name: str) -> Column[str]:
-    return Column(name, PlainText, nullable=False, default="")
+def _make_optional(kind: Any, *names: str) -> list[Column[Any]]:
+    return [Column(name, kind) for name in names]
 
 
-metadata = MetaData()
+def _make_cells(kind: Any, *names: str) -> list[Column[Any]]:
+    """Return columns of cells that every row must have."""
+    return [Column(name, kind, nullable=False) for name in names]
 
-schema_version = Table(
-    "schema_version",
+
+def _make_texts(*names: str) -> list[Column[str]]:
+    return [Column(name, PlainText, nullable=False, default="") for name in names]
+
+
+store_version = Table(
+    "store_version",
     metadata,
     Column("version", Integer, primary_key=True),
-    Column("identity", PlainText),  # drawn when the store is made; a copy keeps it
+    *_make_optional(PlainText, "identity", "definitions"),  # drawn when the store is made; see `store.migrations`
 )
 
 corpora = Table(
@@ -134,118 +214,92 @@ corpora = Table(
     metadata,
     _make_number(),
     Column("name", PlainText, unique=True),  # NULL while the corpus is being written or deleted
-    Column("state", PlainText, nullable=False),  # ready | incomplete
-    _make_whole("documents"),
-    _make_whole("train_documents"),
-    _make_whole("validation_documents"),
-    _make_whole("words"),
-    _make_whole("tokens"),
-    _make_whole("cells"),
-    _make_whole("scored_cells"),
-    Column("kind", PlainText, nullable=False),
-    Column("label_names", JsonText, nullable=False),
-    _make_whole("image_height", None),
-    _make_whole("image_width", None),
-    _make_whole("split_seed"),
-    _make_whole("has_scored"),
-    _make_text("source"),
-    _make_text("content_hash"),
+    *_make_cells(PlainText, "state", "kind"),  # state: ready | incomplete
+    *_make_wholes("documents", "train_documents", "validation_documents", "words", "tokens", "cells", "scored_cells"),
+    *_make_wholes("split_seed", "has_scored"),
+    *_make_optional(WholeNumber, "image_height", "image_width"),
+    *_make_texts("source", "content_hash"),
+    Column("label_names", JsonList, nullable=False),
     Column("meta", JsonText, nullable=False),
-    Column("created", Double, nullable=False),
-    Column("touched", Double, nullable=False),
+    *_make_cells(Moment, "created", "touched"),
     sqlite_autoincrement=True,
 )
 
 corpus_words = Table(
     "corpus_words",
     metadata,
-    _make_owner("corpora", primary=True),
-    Column("word", WholeNumber, primary_key=True, autoincrement=False),
-    Column("text", PlainText, nullable=False),
+    _make_owner("corpus", "corpora", primary=True),
+    *_make_keys("word"),
+    *_make_cells(PlainText, "text"),
 )
 
 corpus_blocks = Table(
     "corpus_blocks",
     metadata,
-    _make_owner("corpora", primary=True),
-    Column("first", WholeNumber, primary_key=True, autoincrement=False),
-    _make_whole("documents"),
-    Column("arrays", ArrayBytes, nullable=False),
+    _make_owner("corpus", "corpora", primary=True),
+    *_make_keys("first"),
+    *_make_wholes("documents"),
+    *_make_cells(ArrayBytes, "arrays"),
 )
 
 corpus_texts = Table(
     "corpus_texts",
     metadata,
-    _make_owner("corpora", primary=True),
-    Column("first", WholeNumber, primary_key=True, autoincrement=False),
-    _make_whole("documents"),
-    Column("texts", ArrayBytes, nullable=False),
+    _make_owner("corpus", "corpora", primary=True),
+    *_make_keys("first"),
+    *_make_wholes("documents"),
+    *_make_cells(ArrayBytes, "texts"),
 )
 
 corpus_columns = Table(
     "corpus_columns",
     metadata,
-    _make_owner("corpora", primary=True),
-    Column("place", WholeNumber, primary_key=True, autoincrement=False),
-    Column("name", PlainText, nullable=False),
-    Column("kind", PlainText, nullable=False),  # one of `columns.KINDS`
-    Column("notation", PlainText, nullable=False),  # one of `columns.NOTATIONS`
-    Column("levels", JsonText, nullable=False),  # the categories, in the order of their numbers
-    _make_whole("documents"),  # those whose values are stored, from the first of the corpus on
-    _make_whole("filled"),  # documents with a value
-    _make_whole("invalid"),  # documents with a text that is no value of the kind, which counts as missing
+    _make_owner("corpus", "corpora", primary=True),
+    *_make_keys("place"),
+    *_make_cells(PlainText, "name", "kind", "notation"),  # kind: one of `KINDS` of columns; notation: of `NOTATIONS`
+    Column("levels", JsonList, nullable=False),  # the categories, in the order of their numbers
+    *_make_wholes("documents"),  # those whose values are stored, from the first of the corpus on
+    *_make_wholes("filled", "invalid"),  # documents with a value; those with a text that is no value of the kind
 )
 
 column_blocks = Table(
     "column_blocks",
     metadata,
-    _make_owner("corpora", primary=True),
-    Column("place", WholeNumber, primary_key=True, autoincrement=False),
-    Column("first", WholeNumber, primary_key=True, autoincrement=False),
-    _make_whole("documents"),
-    Column("arrays", ArrayBytes, nullable=False),
+    _make_owner("corpus", "corpora", primary=True),
+    *_make_keys("place", "first"),
+    *_make_wholes("documents"),
+    *_make_cells(ArrayBytes, "arrays"),
 )
 
 search_indexes = Table(  # full_text.py also makes a table search_words_N for each corpus
-    "search_indexes", metadata, _make_owner("corpora", primary=True), _make_whole("documents")
+    "search_indexes", metadata, _make_owner("corpus", "corpora", primary=True), *_make_wholes("documents")
 )
 
 runs = Table(
     "runs",
     metadata,
     _make_number(),
-    _make_text("name"),
-    _make_owner("corpora", ondelete="RESTRICT"),
-    Column("model", PlainText, nullable=False),
-    Column("inference", PlainText, nullable=False),
-    Column("layers", JsonText, nullable=False),
-    Column("settings", JsonText, nullable=False),
-    Column("options", JsonText, nullable=False),
-    _make_whole("seed"),
-    Column("state", PlainText, nullable=False),  # one of `run_rows.STATES`, or deleted: its rows are being removed
-    Column("request", PlainText, nullable=False),
-    _make_whole("attempt"),
-    _make_whole("minibatch"),
-    _make_whole("planned"),
+    *_make_texts("name"),
+    Column("corpus", BigInteger, ForeignKey("corpora.number", ondelete="RESTRICT"), nullable=False),
+    *_make_cells(PlainText, "model", "inference"),
+    Column("layers", JsonList, nullable=False),
+    *_make_cells(JsonText, "settings", "options"),
+    *_make_wholes("seed"),
+    *_make_cells(PlainText, "state", "request"),  # state: one of `STATES` of runs, or deleted: being removed
+    *_make_wholes("attempt", "minibatch", "planned"),
     Column("seconds", RealNumber, nullable=False, default=0.0),
-    Column("tokens_per_second", RealNumber),
-    Column("point_perplexity", RealNumber),
-    Column("averaged_perplexity", RealNumber),
-    _make_text("message"),
-    _make_text("traceback"),
+    *_make_optional(RealNumber, "tokens_per_second", "point_perplexity", "averaged_perplexity"),
+    *_make_texts("message", "traceback"),
     Column("process", JsonText, nullable=False),
-    Column("created", Double, nullable=False),
-    Column("started", Double),
-    Column("ended", Double),
+    Column("created", Moment, nullable=False),
+    *_make_optional(Moment, "started", "ended"),
     Column("heartbeat", Double),
-    _make_whole("parent", None),  # no foreign key: a child outlives the run it was forked from
-    _make_whole("parent_snapshot", None),
-    _make_whole("parent_minibatch", None),
-    _make_whole("family", None),  # the first run of a line of forks, even if it was deleted
-    _make_whole("run_group", None),  # the number of the first of the runs created together
+    # No foreign keys: a child outlives the run it was forked from.  The family is the first run of a line of forks,
+    # the group the number of the first of the runs created together.
+    *_make_optional(WholeNumber, "parent", "parent_snapshot", "parent_minibatch", "family", "run_group"),
     Column("place", RealNumber),  # in the queue, if a user moved the run; NULL: its number
     Column("lease", Double),  # time until which no other worker is started for a queued run
-    Column("starter", JsonText),  # process of the worker that is being started
+    Column("starter", JsonText, nullable=False, default=dict),  # process of the worker that is being started
     sqlite_autoincrement=True,
 )
 
@@ -253,15 +307,13 @@ points = Table(
     "points",
     metadata,
     _make_number(),
-    _make_owner("runs"),
-    _make_whole("minibatch"),
-    _make_whole("documents"),
-    Column("seconds", RealNumber),
-    Column("name", PlainText, nullable=False),
-    _make_whole("layer"),
-    Column("value", RealNumber),
+    _make_owner("run", "runs"),
+    *_make_wholes("minibatch", "documents"),
+    *_make_optional(RealNumber, "seconds"),
+    *_make_cells(PlainText, "name"),
+    *_make_wholes("layer"),
+    *_make_optional(RealNumber, "value"),
     Index("points_by_number", "run", "number"),
-    Index("points_by_name", "run", "name", "layer", "minibatch", "number"),
     sqlite_autoincrement=True,
 )
 
@@ -269,13 +321,12 @@ events = Table(
     "events",
     metadata,
     _make_number(),
-    _make_owner("runs"),
-    _make_whole("attempt"),
-    _make_whole("minibatch"),
-    Column("kind", PlainText, nullable=False),
-    _make_text("text"),
-    Column("change", JsonText),  # of the layers: layer, topics, before, after; NULL for other events
-    Column("created", Double, nullable=False),
+    _make_owner("run", "runs"),
+    *_make_wholes("attempt", "minibatch"),
+    *_make_cells(PlainText, "kind"),
+    *_make_texts("text"),
+    Column("change", JsonText),  # of the layers: layer, topics, before, after
+    *_make_cells(Moment, "created"),
     Index("events_by_number", "run", "number"),
     sqlite_autoincrement=True,
 )
@@ -284,125 +335,100 @@ snapshots = Table(
     "snapshots",
     metadata,
     _make_number(),
-    _make_owner("runs"),
-    _make_whole("minibatch"),
-    Column("seconds", RealNumber, nullable=False),
-    _make_whole("size"),
-    Column("created", Double, nullable=False),
-    Column("arrays", ArrayBytes, nullable=False),
+    _make_owner("run", "runs"),
+    *_make_wholes("minibatch"),
+    *_make_cells(RealNumber, "seconds"),
+    *_make_wholes("size"),
+    *_make_cells(Moment, "created"),
     UniqueConstraint("run", "minibatch", name="snapshots_by_minibatch"),
     sqlite_autoincrement=True,
 )
 
-predictions = Table(
-    "predictions",
+snapshot_parts = Table(  # the arrays of a snapshot and what was computed with it
+    "snapshot_parts",
     metadata,
-    Column("snapshot", BigInteger, ForeignKey("snapshots.number", ondelete="CASCADE"), primary_key=True),
-    Column("made_by", PlainText, nullable=False),
-    Column("checksum", PlainText, nullable=False),
-    _make_whole("size"),
-    Column("created", Double, nullable=False),
-    Column("arrays", ArrayBytes, nullable=False),
+    _make_owner("snapshot", "snapshots", primary=True),
+    Column("kind", PlainText, primary_key=True),  # one of the kinds in `store.snapshots`
+    *_make_keys("first"),  # number of the first document; 0 for what is no block of documents
+    *_make_wholes("documents"),
+    *_make_texts("made_by"),
+    *_make_cells(Moment, "created"),
+    *_make_cells(ArrayBytes, "arrays"),
 )
 
-share_sets = Table(
-    "share_sets",
-    metadata,
-    Column("snapshot", BigInteger, ForeignKey("snapshots.number", ondelete="CASCADE"), primary_key=True),
-    Column("made_by", PlainText, nullable=False),
-    _make_whole("documents"),  # those whose shares are stored, from the first document of the corpus on
-    Column("created", Double, nullable=False),
-)
-
-share_blocks = Table(
-    "share_blocks",
-    metadata,
-    Column("snapshot", BigInteger, ForeignKey("share_sets.snapshot", ondelete="CASCADE"), primary_key=True),
-    Column("first", WholeNumber, primary_key=True, autoincrement=False),
-    _make_whole("documents"),
-    Column("arrays", ArrayBytes, nullable=False),
-)
-
-
-document_maps = Table(
-    "document_maps",
-    metadata,
-    Column("snapshot", BigInteger, ForeignKey("snapshots.number", ondelete="CASCADE"), primary_key=True),
-    Column("made_by", PlainText, nullable=False),
-    _make_whole("documents"),
-    Column("finished", WholeNumber, nullable=False),  # 0: a draft
-    Column("created", Double, nullable=False),
-    Column("arrays", ArrayBytes, nullable=False),
-)
-
-
-def _make_checkpoints(name: str) -> Table:
-    return Table(
+checkpoints, earlier_checkpoints = (  # the earlier one is used if the last one is damaged
+    Table(
         name,
         metadata,
-        _make_owner("runs", primary=True),
-        _make_whole("generation"),
-        _make_whole("minibatch"),
-        Column("seconds", RealNumber, nullable=False),
-        Column("meta", JsonText, nullable=False),
-        Column("created", Double, nullable=False),
+        _make_owner("run", "runs", primary=True),
+        *_make_wholes("generation", "minibatch"),
+        *_make_cells(RealNumber, "seconds"),
+        *_make_cells(JsonText, "meta"),
+        *_make_cells(Moment, "created"),
     )
-
-
-checkpoints = _make_checkpoints("checkpoints")
-earlier_checkpoints = _make_checkpoints("earlier_checkpoints")  # used if the last one is damaged
+    for name in ("checkpoints", "earlier_checkpoints")
+)
 
 checkpoint_parts = Table(
     "checkpoint_parts",
     metadata,
-    _make_owner("runs", primary=True),
-    Column("generation", WholeNumber, primary_key=True, autoincrement=False),
-    Column("part", WholeNumber, primary_key=True, autoincrement=False),
-    Column("arrays", ArrayBytes, nullable=False),
+    _make_owner("run", "runs", primary=True),
+    *_make_keys("generation", "part"),
+    *_make_cells(ArrayBytes, "arrays"),
 )
 
 topic_labels = Table(
     "topic_labels",
     metadata,
-    _make_owner("runs", primary=True),
-    Column("layer", WholeNumber, primary_key=True, autoincrement=False),
-    Column("topic", WholeNumber, primary_key=True, autoincrement=False),
-    Column("text", PlainText, nullable=False),
+    _make_owner("run", "runs", primary=True),
+    *_make_keys("layer", "topic"),
+    *_make_cells(PlainText, "text"),
 )
 
 notes = Table(  # on a topic of a run, or on a document of the corpus: then run and topic are NULL, and the layer is 0
     "notes",
     metadata,
     _make_number(),
-    _make_owner("corpora"),
-    Column("run", BigInteger, ForeignKey("runs.number", ondelete="CASCADE")),
-    _make_whole("layer"),
-    _make_whole("topic", None),
-    _make_whole("document", None),
-    Column("kind", PlainText, nullable=False),  # one of `notes.KINDS`
-    Column("text", PlainText, nullable=False),
-    _make_text("author"),
-    Column("created", Double, nullable=False),
+    _make_owner("corpus", "corpora"),
+    _make_owner("run", "runs", nullable=True),
+    *_make_wholes("layer"),
+    *_make_optional(WholeNumber, "topic", "document"),
+    *_make_cells(PlainText, "kind", "text"),  # kind: one of `KINDS` of notes
+    *_make_texts("author"),
+    *_make_cells(Moment, "created"),
     Index("notes_by_run", "run", "number"),
     Index("notes_by_document", "corpus", "document", "number"),
     sqlite_autoincrement=True,
+)
+
+matches = Table(
+    "matches",
+    metadata,
+    _make_owner("run_a", "runs", primary=True),
+    _make_owner("run_b", "runs", primary=True),
+    *_make_keys("layer", "topic_a", "topic_b"),  # a topic 0: the other one has no partner
+    *_make_cells(Moment, "created"),
 )
 
 receipts = Table(
     "receipts",
     metadata,
     Column("writer", PlainText, primary_key=True),
-    _make_whole("sequence"),
-    Column("written", Double, nullable=False),
+    *_make_wholes("sequence"),
+    *_make_cells(Double, "written"),
 )
 
-matches = Table(
-    "matches",
-    metadata,
-    _make_run_key("run_a"),
-    _make_run_key("run_b"),
-    Column("layer", WholeNumber, primary_key=True, autoincrement=False),
-    Column("topic_a", WholeNumber, primary_key=True, autoincrement=False),  # 0 = topic_b has no partner
-    Column("topic_b", WholeNumber, primary_key=True, autoincrement=False),  # 0 = topic_a has no partner
-    Column("created", Double, nullable=False),
-)
+_CURVE = ("run", "name", "layer", "minibatch", "number")  # the order in which curves are read
+
+
+def _repeat_rows(table: Table) -> None:
+    """Add the index that repeats the rows of a table; that of points also serves to read curves."""
+    cells = [column.name for column in table.columns if not isinstance(column.type, LargeBinary)]
+    if table is points:
+        Index("points_copy", *(table.c[name] for name in dict.fromkeys((*_CURVE, *cells))))
+    else:
+        Index(f"{table.name}_copy", *(table.c[name] for name in cells)).ddl_if(dialect="sqlite")
+
+
+for _table in metadata.sorted_tables:
+    _repeat_rows(_table)

@@ -71,6 +71,8 @@ def translate_errors(place: str) -> Iterator[None]:
     except DBAPIError as error:
         kind, sentence = _describe_error(error, place)
         raise kind(sentence) from error
+    except UnicodeDecodeError as error:  # a message of SQLite with a name that is not text
+        raise DamagedStore(describe_garbled_schema(place)) from error
 
 
 def _read_code(error: sqlite3.Error) -> int:
@@ -110,11 +112,11 @@ def _describe_refused_row(place: str, message: str) -> str:
 
 def describe_sqlite_error(error: sqlite3.Error, place: str) -> tuple[type[StoreError], str]:
     """Return the class of the error to raise for an error of SQLite, and the sentence about it."""
-    code = _read_code(error)
+    code, message = _read_code(error), (str(error).splitlines() or [""])[0]  # it may quote a definition of many lines
     if code in _LOCKED_SQLITE:
         return StoreError, f"the store {place} was kept locked by another program; try again when it is done"
     if code in _DAMAGED_SQLITE:
-        return DamagedStore, f"the store {place} is damaged ({error}); restore it from a copy"
+        return DamagedStore, f"the store {place} is damaged ({message}); restore it from a copy"
     if code == sqlite3.SQLITE_CONSTRAINT:
         return RefusedRow, _describe_refused_row(place, str(error))
     known = {

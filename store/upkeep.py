@@ -8,9 +8,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, text
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, text, update
 
-from topiary.store import checkpoints, corpus_writer, run_rows, shares, snapshots
+from topiary.store import checkpoints, corpus_writer, run_rows, snapshots
 from topiary.store.database import Database, make_uri, now, open_database, retry_reads
 from topiary.store.errors import DamagedArrays, DamagedStore, StoreError
 from topiary.store.run_rows import RunRow
@@ -27,8 +27,9 @@ from topiary.store.tables import (
     metadata,
     receipts,
     runs,
-    schema_version,
     search_indexes,
+    select_damaged,
+    store_version,
 )
 from topiary.store.tables import checkpoints as last_checkpoints
 from topiary.store.tables import snapshots as snapshot_table
@@ -132,8 +133,10 @@ def _copy_tables(db: Database, part: Path, tell: Progress) -> None:
     try:
         with db.read() as source:
             for table in metadata.sorted_tables:
-                if table not in (search_indexes, receipts):  # specific to one database, and made again when needed
+                if table not in (store_version, search_indexes, receipts):  # specific to one database
                     _copy_table(source, copy, table, tell)
+            with copy.write() as target:
+                target.execute(update(store_version).values(identity=db.identity.drawn))
             if source.dialect.name == "postgresql":
                 _copy_counters(source, copy)
     finally:
@@ -148,9 +151,6 @@ def _copy_table(source: Connection, copy: Database, table: Table, tell: Progress
     write = text(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})")  # noqa: S608
     total = source.execute(text(f"SELECT count(*) FROM {table.name}")).scalar_one()  # noqa: S608
     done = 0
-    if table is schema_version:
-        with copy.write() as target:
-            target.execute(table.delete())
     for chunk in source.execution_options(yield_per=at_once).execute(read).mappings().partitions():
         with copy.write() as target:
             target.execute(write, [dict(row) for row in chunk])
@@ -222,6 +222,8 @@ def vacuum_store(db: Database) -> None:
 
     Raises
     ------
+    DamagedStore
+        If rows are damaged: SQLite would make their copies anew, and nothing would show the damage any more.
     StoreError
         If other programs use the store, or there is no room for a copy of the file; the rows are still deleted, and
         their space is used again.
@@ -233,6 +235,12 @@ def vacuum_store(db: Database) -> None:
         return
     if db.readonly:
         raise StoreError(describe_fixed_store(db.place))
+    with db.read() as connection:
+        for table in metadata.sorted_tables:
+            if connection.execute(select_damaged(table).limit(1)).first() is not None:
+                raise DamagedStore(
+                    f"rows of {table.name} are damaged, so the store is not made smaller; restore a backup"
+                )
     size, free = db.path.stat().st_size, shutil.disk_usage(db.path.parent).free
     if free < size:
         raise StoreError(
@@ -335,8 +343,7 @@ def _make_snapshot_item(db: Database, row: RunRow, removable: list[SnapshotRow],
     span = f"mini-batches {removable[0].minibatch:,} to {removable[-1].minibatch:,}"
     where = span if len(removable) > 1 else f"mini-batch {removable[0].minibatch:,}"
     with db.read() as connection:
-        size = shares.measure_shares(connection, snapshot_table.c.number.in_(numbers))
-    size += sum(each.size for each in removable)
+        size = snapshots.measure_parts(connection, snapshot_table.c.number.in_(numbers))
     return PruneItem(
         f"{which} of run {row.number}, {where}", size, lambda database: _remove_snapshots(database, row.number, numbers)
     )
@@ -381,9 +388,8 @@ def _measure_corpus(connection: Connection, number: int) -> int:
 
 def _measure_run(connection: Connection, number: int) -> int:
     """Return the size of a run in bytes."""
-    tables = (snapshot_table, checkpoint_parts)
-    size = sum(_sum_bytes(connection, table, "arrays", table.c.run == number) for table in tables)
-    return size + shares.measure_shares(connection, snapshot_table.c.run == number)
+    size = _sum_bytes(connection, checkpoint_parts, "arrays", checkpoint_parts.c.run == number)
+    return size + snapshots.measure_parts(connection, snapshot_table.c.run == number)
 
 
 def _sum_bytes(connection: Connection, table: Table, column: str, mine: ColumnElement[bool]) -> int:

@@ -15,7 +15,7 @@ from topiary.engine.contract import FloatArray
 from topiary.store import corpora
 from topiary.store.corpora import Document
 from topiary.store.database import Database
-from topiary.store.text_query import TextQuery
+from topiary.store.full_text import TextQuery
 
 WIDTH = 60  # characters on either side of a match
 _AT_ONCE = 200  # documents in memory

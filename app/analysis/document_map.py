@@ -9,7 +9,7 @@ import numpy as np
 
 from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.analysis.shares import fetch_use
-from topiary.app.jobs.shares import hash_share_origin
+from topiary.app.jobs.plan import hash_share_origin
 from topiary.engine.contract import Array
 from topiary.engine.document_map import layout
 from topiary.engine.document_map.features import MapFeatures, make_features

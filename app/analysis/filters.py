@@ -18,8 +18,8 @@ from topiary.app.analysis.hierarchy import parse_identity
 from topiary.app.analysis.shares import LayerUse, read_topic_shares
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.hierarchy.tree import Node
-from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from topiary.store.columns import find_column
+from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _RANGE = ".."

@@ -161,6 +161,13 @@ class LayerQuality(NamedTuple):
     diversity: float
 
 
+class Neighbour(NamedTuple):
+    """A document and its Hellinger distance, 0 (the same topics) to 1 (none in common)."""
+
+    document: int
+    distance: float
+
+
 class UseOfTopic(NamedTuple):
     """A document that uses a topic, and its activation of the topic (theta)."""
 

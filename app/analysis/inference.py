@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topiary.app.analysis.hierarchy import Neighbour
 from topiary.app.ingest.new_documents import Rules, WordCounts, find_rules
 from topiary.app.jobs import compile_kernels, launcher, records
 from topiary.app.jobs.plan import PLACE_SWEEPS
@@ -24,7 +25,6 @@ from topiary.engine.hierarchy.shares import compute_shares, cut_shares
 from topiary.store import blocks, corpora, snapshots
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
-from topiary.store.errors import NotFound
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import LayerShares
 from topiary.store.snapshots import SnapshotRow
@@ -187,26 +187,6 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
     )
 
 
-def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
-    """Return a snapshot of a run by its number, 0 = the newest.
-
-    Raises
-    ------
-    NotFound
-        When the run has none, or none of that number.
-    """
-    rows = snapshots.list_snapshots(db, run)
-    if not rows:
-        absence = f"run {run} has no snapshot yet, so no document can be placed in its topics"
-        raise NotFound(snapshots.explain_absence(db, run) or absence)
-    if not number:
-        return max(rows, key=lambda row: row.minibatch)
-    for row in rows:
-        if row.number == number:
-            return row
-    raise NotFound(f"run {run} has no snapshot {number}; the newest is {max(row.number for row in rows)}")
-
-
 def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
     """Return True if placing documents has to wait for kernels that are not compiled yet on this machine."""
     return bool(compile_kernels.list_missing(_request_kernels(run, corpus)))
@@ -219,13 +199,6 @@ def _request_kernels(run: RunRow, corpus: CorpusRow) -> compile_kernels.KernelRe
 
 MOST = 3000  # documents placed at most; in a larger corpus they are evenly spaced
 BLOCK = 250  # documents placed by one call of `Neighbourhood.advance`
-
-
-class Neighbour(NamedTuple):
-    """A document and its Hellinger distance, 0 (the same topics) to 1 (none in common)."""
-
-    document: int
-    distance: float
 
 
 class Neighbourhood:

@@ -14,8 +14,7 @@ from functools import partial
 import numpy as np
 
 from topiary.app.analysis.document_map import complete_map
-from topiary.app.analysis.inference import find_snapshot
-from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot, read_hierarchy
 from topiary.app.analysis.shares import complete_shares, fetch_use
 from topiary.app.analysis.typical import find_typical_topics, sum_corpus_words
 from topiary.app.jobs import launcher, logs

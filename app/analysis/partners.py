@@ -32,8 +32,7 @@ def differ_only_in_seed(one: RunRow, two: RunRow) -> bool:
     mini-batches are ignored, see `are_equally_trained`.
     """
     return (
-        not (one.unusable or two.unusable)
-        and one.seed != two.seed
+        one.seed != two.seed
         and one.family != two.family
         and (one.corpus, one.model, one.inference) == (two.corpus, two.model, two.inference)
         and (one.settings == two.settings or _will_have_same_settings(one, two))

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from topiary.app.analysis.errors import ReadError
-from topiary.app.analysis.inference import DocumentInference, find_snapshot, open_inference
+from topiary.app.analysis.inference import DocumentInference, open_inference
 from topiary.app.analysis.predictions import Classified, Misled, Report, find_wrong
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.jobs.records import load_model
 from topiary.engine import settings
 from topiary.engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray, PredictingKernel

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.jobs.plan import PLACE_SWEEPS
 from topiary.engine.contract import TEST, TRAIN, Array, Batch, Counts, IntArray
 from topiary.engine.hierarchy import completion

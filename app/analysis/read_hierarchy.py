@@ -189,6 +189,26 @@ def find_snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> Snapsh
     raise NotFound(f"run {row.number} has no snapshot {when}")
 
 
+def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
+    """Return a snapshot of a run by its number, 0 = the newest.
+
+    Raises
+    ------
+    NotFound
+        When the run has none, or none of that number.
+    """
+    rows = snapshots.list_snapshots(db, run)
+    if not rows:
+        absence = f"run {run} has no snapshot yet, so no document can be placed in its topics"
+        raise NotFound(snapshots.explain_absence(db, run) or absence)
+    if not number:
+        return max(rows, key=lambda row: row.minibatch)
+    for row in rows:
+        if row.number == number:
+            return row
+    raise NotFound(f"run {run} has no snapshot {number}; the newest is {max(row.number for row in rows)}")
+
+
 def read_hierarchy(
     db: Database, row: RunRow, snapshot: SnapshotRow, vocabulary: tuple[str, ...] | None = None
 ) -> Hierarchy:

@@ -15,8 +15,8 @@ from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
+from topiary.store.full_text import TextQuery
 from topiary.store.run_rows import RunRow
-from topiary.store.text_query import TextQuery
 
 SHARE = 0.2  # of a document that belongs to the topic, at least
 
@@ -50,7 +50,7 @@ def refine_run(
     where : sequence of str
         Conditions (`app.analysis.filters`).
     query : str
-        A search that finds the documents (`store.text_query`).
+        A search that finds the documents (`store.full_text`).
     progress : Progress
         Called with the activity and its share.
 
@@ -58,7 +58,7 @@ def refine_run(
     ------
     RefineError
         If nothing is selected, or too little; also if the run has no such topic.
-    ReadError, store.text_query.QueryError
+    ReadError, store.full_text.QueryError
         If a condition or the search means nothing.
     Conflict
         If the name is taken.

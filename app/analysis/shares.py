@@ -1,22 +1,15 @@
 """The shares of topics in the documents of a corpus: found in the store, completed, ranked, and as a sparse matrix."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topiary.app.analysis.hierarchy import Hierarchy, UseOfTopic
-from topiary.app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, find_snapshot, open_inference
-from topiary.app.analysis.predictions import Report
-from topiary.app.analysis.read_hierarchy import find_snapshot_at
-from topiary.app.analysis.word_use import measure_everywhere
-from topiary.app.jobs.plan import PLACE_SWEEPS, name_step
-from topiary.app.jobs.shares import hash_share_origin, store_shares
+from topiary.app.analysis.hierarchy import Hierarchy, Neighbour, UseOfTopic
+from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at
+from topiary.app.jobs.plan import PLACE_SWEEPS, hash_share_origin, name_step
 from topiary.engine.contract import Counts, FloatArray
-from topiary.engine.hierarchy.shares import SparseShares, cut_shares, measure_distances
-from topiary.engine.lens.explained import BadlyExplained, find_badly_explained, measure_log_rates
-from topiary.engine.lens.moments import DocumentShares, SampledShares
 from topiary.store import corpora, shares
 from topiary.store.arrays import Array
 from topiary.store.corpus_rows import CorpusRow
@@ -28,6 +21,10 @@ from topiary.store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from topiary.app.analysis.inference import DocumentInference, DocumentTopics
+    from topiary.engine.lens.explained import BadlyExplained
+    from topiary.engine.lens.moments import SampledShares
 
 _AT_ONCE = 8192  # documents in memory
 _EARLIER = (
@@ -45,7 +42,7 @@ class LayerUse(NamedTuple):
 
     layer: LayerShares
     tokens: NDArray[np.float64]
-    samples: SampledShares | None = None
+    samples: "SampledShares | None" = None
 
     @property
     def size(self) -> int:
@@ -106,8 +103,8 @@ def complete_shares(
     db: Database,
     run: RunRow,
     snapshot: SnapshotRow,
-    report: Report = lambda *_: None,
-    inference: DocumentInference | None = None,
+    report: Callable[[int, int], None] = lambda *_: None,
+    inference: "DocumentInference | None" = None,
 ) -> ShareSet:
     """Return the shares of all documents under a snapshot; compute and store those that are missing.
 
@@ -137,7 +134,12 @@ def complete_shares(
     found = find_shares(db, run, snapshot.number)
     if found is not None and found.documents == corpora.get_corpus(db, run.corpus).documents:
         return found
-    inference = inference or open_inference(db, run, snapshot)
+    from topiary.app.jobs.shares import store_shares
+
+    if inference is None:
+        from topiary.app.analysis.inference import open_inference  # loads the compiler
+
+        inference = open_inference(db, run, snapshot)
     store_shares(db, run, snapshot.number, inference.kernel, inference.state, proceed)
     found = find_shares(db, run, snapshot.number)
     if found is None:
@@ -161,8 +163,8 @@ def fetch_use(
     run: RunRow,
     snapshot: SnapshotRow,
     layer: int,
-    report: Report = lambda *_: None,
-    inference: DocumentInference | None = None,
+    report: Callable[[int, int], None] = lambda *_: None,
+    inference: "DocumentInference | None" = None,
 ) -> LayerUse:
     """Return the shares of the topics of a layer in all documents; compute those that are missing or damaged.
 
@@ -190,7 +192,7 @@ def build_matrix(layer: LayerShares, n_topics: int, *, rest: bool = False) -> "c
 
 
 def infer_theta(
-    db: Database, inference: DocumentInference, layer: int, numbers: NDArray[np.int64]
+    db: Database, inference: "DocumentInference", layer: int, numbers: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], FloatArray]]:
     """Yield documents of the corpus, some at a time, and their activations of all topics of a layer, (documents, K).
 
@@ -249,7 +251,7 @@ def order_documents(use: LayerUse, column: int, selected: Array | None = None) -
     return RankedDocuments(documents[order], weights[order])
 
 
-def explain_documents(db: Database, corpus: CorpusRow, hierarchy: Hierarchy, use: LayerUse) -> BadlyExplained:
+def explain_documents(db: Database, corpus: CorpusRow, hierarchy: Hierarchy, use: LayerUse) -> "BadlyExplained":
     """Return the documents that the topics explain badly, and the score of every document with stored shares.
 
     Parameters
@@ -267,6 +269,10 @@ def explain_documents(db: Database, corpus: CorpusRow, hierarchy: Hierarchy, use
     """
     if corpus.kind == "real":
         raise ValueError("how well a document is explained is measured per word, which real data do not have")
+    from topiary.app.analysis.word_use import measure_everywhere
+    from topiary.engine.lens.explained import find_badly_explained, measure_log_rates
+    from topiary.engine.lens.moments import DocumentShares
+
     phi = np.ascontiguousarray(hierarchy.projections[0], dtype=np.float64)
     everywhere, measured = measure_everywhere(hierarchy, 1), []
     for first in range(0, len(use.tokens), _AT_ONCE):
@@ -293,6 +299,8 @@ def find_nearest(use: LayerUse, one: LayerShares, n: int, *, without: int = -1) 
     without : int
         Number of a document to leave out, usually that document itself.
     """
+    from topiary.engine.hierarchy.shares import SparseShares, measure_distances  # compiled functions
+
     distances = measure_distances(SparseShares(*one), SparseShares(*use.layer))
     wanted = use.tokens > 0
     if without >= 0:
@@ -302,6 +310,8 @@ def find_nearest(use: LayerUse, one: LayerShares, n: int, *, without: int = -1) 
     return [Neighbour(number, float(distances[number])) for number in order.tolist()]
 
 
-def find_nearest_to(use: LayerUse, topics: DocumentTopics, n: int) -> list[Neighbour]:
+def find_nearest_to(use: LayerUse, topics: "DocumentTopics", n: int) -> list[Neighbour]:
     """Return the ``n`` documents nearest to a new one by the topics of layer 1, as `find_nearest`."""
+    from topiary.engine.hierarchy.shares import cut_shares
+
     return find_nearest(use, LayerShares(*cut_shares(topics.shares[0][None, :])), n)

@@ -16,8 +16,8 @@ from topiary.engine.lens.groups import NumberBins
 from topiary.engine.lens.intervals import EffectTable, GroupShares, add_spread
 from topiary.engine.lens.moments import DocumentShares, Weighting
 from topiary.engine.lens.periods import Periods
-from topiary.store.column_rows import CATEGORY, CorpusColumn
 from topiary.store.columns import find_column
+from topiary.store.corpus_rows import CATEGORY, CorpusColumn
 
 MOST_GROUPS = 40  # categories that are shown; the others have the fewest documents
 MOST_TOPICS = 7  # lines of a picture, as many as there are colours

@@ -24,6 +24,7 @@ from topiary.store import corpora as corpora_of
 from topiary.store import corpus_writer
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database, open_database, open_existing
+from topiary.store.run_rows import describe_left_out
 
 
 def inspect(arguments: argparse.Namespace) -> int:
@@ -121,19 +122,13 @@ def corpora(arguments: argparse.Namespace) -> int:
     print_table(
         ("corpus", "name", "documents", "words", "tokens", "kind"),
         [
-            (
-                row.number,
-                row.name,
-                *(f"{size:,}" for size in (row.documents, row.words, row.tokens)),
-                "damaged" if row.damage else row.kind,
-            )
+            (row.number, row.name, *(f"{size:,}" for size in (row.documents, row.words, row.tokens)), row.kind)
             for row in rows
         ],
         "there is no corpus yet; make one with topiary import PATH, or try topiary demo",
     )
-    for row in rows:
-        if row.damage:
-            notify(f"corpus {row.number} is damaged: {row.damage}; topiary check says what that means")
+    if sentence := describe_left_out(db):
+        notify(sentence)
     return 0
 
 
@@ -197,9 +192,7 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
         print_json(list_corpus_facts(row) | {"record": None if record is None else record.to_json()})
         return 0
     say(describe_corpus(row))
-    if row.damage:
-        say(f"{'damaged':<10} {row.damage}")
-    elif record is None and row.meta.get("record") is not None:
+    if record is None and row.meta.get("record") is not None:
         notify("its record of how its files were read is damaged")
     elif record is None:
         notify("it keeps no record of how its files were read: an earlier version imported it")

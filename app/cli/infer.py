@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, must_compile, open_inference
+from topiary.app.analysis.hierarchy import Hierarchy, Neighbour, format_identity
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics, must_compile, open_inference
 from topiary.app.analysis.interpolation import Step, round_percent
 from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.analysis.reader import Reader

@@ -9,10 +9,9 @@ import numpy as np
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.inference import find_snapshot
 from topiary.app.analysis.predictions import Classified
 from topiary.app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
-from topiary.app.analysis.read_hierarchy import find_snapshot_at
+from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at
 from topiary.app.analysis.reader import Reader
 from topiary.app.analysis.recurrence import summarize_layer
 from topiary.app.cli.console import UserError, find_run, print_json, say

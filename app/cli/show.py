@@ -27,7 +27,7 @@ from topiary.app.views.run_facts import format_estimate, name_estimate
 from topiary.store import points as run_points
 from topiary.store import runs
 from topiary.store.database import Database, open_existing
-from topiary.store.run_rows import RunRow
+from topiary.store.run_rows import RunRow, describe_left_out
 
 if TYPE_CHECKING:
     from topiary.app.analysis.hierarchy import Hierarchy
@@ -82,9 +82,8 @@ def list_runs(arguments: argparse.Namespace) -> int:
         ],
         "there is no run yet; start one with topiary train CORPUS, or try topiary demo",
     )
-    for row in rows:
-        if row.damage:
-            notify(f"run {row.number} is damaged: {row.damage}; topiary check says what that means")
+    if sentence := describe_left_out(db):
+        notify(sentence)
     return 0
 
 

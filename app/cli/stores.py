@@ -1,6 +1,7 @@
 """The commands about a whole store: ``topiary serve``, ``demo``, ``check``, ``backup`` and ``prune``."""
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from topiary.app.export.texts import flatten_text
 from topiary.app.jobs import process
 from topiary.app.jobs.progress import Progress
 from topiary.store.check import UNVERIFIED, CheckReport, Damage, check_store
-from topiary.store.database import open_database, open_existing
-from topiary.store.errors import DamagedStore, StoreError
+from topiary.store.database import find_default_path, open_database, open_existing
+from topiary.store.errors import DamagedStore, FormerStore, StoreError
 from topiary.store.upkeep import PruneRule, copy_store, find_part, find_removable, vacuum_store
 
 LOCAL = "127.0.0.1"  # the demo can be reached from this machine only
@@ -44,7 +45,7 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
 
     choose_port(LOCAL, arguments.port)  # raises an error for a port in use before anything is started
     process.sweep_folders()
-    db = open_database(arguments.store)
+    db = open_database(_choose_store(arguments.store))
     url = db.url
     db.close()
     preparation = begin_demo(url, quick=arguments.quick, hold=True)
@@ -81,7 +82,7 @@ def _serve_store(arguments: argparse.Namespace) -> None:
 
     process.sweep_folders()
     serve_app(
-        arguments.store,
+        _choose_store(arguments.store),
         arguments.port,
         address=arguments.address,
         open_browser=arguments.open,
@@ -94,6 +95,19 @@ def _serve_store(arguments: argparse.Namespace) -> None:
         prefix=arguments.prefix,
         behind_proxy=arguments.behind_proxy,
     )
+
+
+def _choose_store(given: str | None) -> str | None:
+    """Return the store to show: by default a new file if the present one is from before version 0.1.0; say so once."""
+    if given is None and not os.environ.get("TOPIARY_STORE"):
+        former = find_default_path()
+        try:
+            open_database().close()
+        except FormerStore:
+            path = find_default_path(new=True)
+            open_database(path).close()
+            notify(f"{former} was made by a Topiary before version 0.1.0 and stays as it is; {path} is a new store")
+    return given
 
 
 def _announce(url: str) -> None:
@@ -125,7 +139,7 @@ def check(arguments: argparse.Namespace) -> int:
     except DamagedStore as error:
         progress.end()
         if arguments.json:
-            print_json(_list_damages(CheckReport({}, (Damage(str(error), ""),), 0)))
+            print_json(_list_damages(CheckReport({}, (Damage(str(error), ""),))))
         else:
             say(error)
         return FOUND
@@ -141,7 +155,7 @@ def check(arguments: argparse.Namespace) -> int:
 def _list_damages(report: CheckReport) -> dict[str, object]:
     """Return the facts that ``check --json`` prints."""
     damages = [damage._asdict() for damage in report.damages]
-    facts = {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
+    facts = {"whole": not damages, "read": report.read, "damages": damages}
     return facts | {"unverified": UNVERIFIED}
 
 
@@ -151,12 +165,10 @@ def _print_report(report: CheckReport, place: str) -> None:
         say(flatten_text(damage.what))
         say(f"    {flatten_text(damage.means)}")
     read = ", ".join(f"{n:,} {SINGLE.get(kind, kind) if n == 1 else kind}" for kind, n in report.read.items())
-    if report.unproved:
-        notify(f"{report.unproved:,} of these were written by an earlier version, partly without checksums")
-    sound = "what has a checksum is as it was written, and every row can be read"
+    sound = "everything is as it was written"
     verdict = f"{len(report.damages)} damaged" if report.damages else sound
     say(f"{place}: {verdict} (read: {read or 'nothing yet'})")
-    say(f"without checksums: {UNVERIFIED}")
+    say(f"not verified: {UNVERIFIED}")
 
 
 def backup(arguments: argparse.Namespace) -> int:

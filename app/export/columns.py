@@ -9,8 +9,7 @@ from topiary.app.ingest.column_kinds import ensure_columns
 from topiary.app.ingest.source import Array, Progress
 from topiary.app.names import plural
 from topiary.store import columns
-from topiary.store.column_rows import CATEGORY, DATE, LABEL, NUMBER, CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CATEGORY, DATE, LABEL, NUMBER, CorpusColumn, CorpusRow
 from topiary.store.database import Database
 
 MOST_LARGEST = 3  # categories that are named

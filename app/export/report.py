@@ -12,8 +12,9 @@ from topiary.app.analysis.notes import read_document_notes
 from topiary.app.analysis.passages import TopicPassage, choose_passages, weigh_words
 from topiary.app.analysis.reader import Reader
 from topiary.app.analysis.refinements import FinerRun, describe_conditions, read_finer_runs
+from topiary.app.analysis.run_documents import GROUPS, TIME, TrendQuestion
+from topiary.app.analysis.trends import GroupFigure, TimeFigure, describe_bands
 from topiary.app.export.film import choose_film_tree
-from topiary.app.export.report_trends import measure_report_trends
 from topiary.app.export.texts import find_format
 from topiary.app.ingest.new_documents import Rules, find_rules
 from topiary.app.jobs.estimates import choose_headline, read_latest, summarize_estimate
@@ -22,14 +23,94 @@ from topiary.app.machine import find_asset, find_version
 from topiary.app.names import name_inference, name_model
 from topiary.app.views.palette import LIGHT
 from topiary.app.views.report import ReportContents, ReportRefinement, ReportTopic, draw_report
+from topiary.app.views.report_trends import ReportTrends
 from topiary.app.views.tree.picture import TreeChoice, draw_tree, list_below
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, snapshots
+from topiary.store.columns import find_column
 from topiary.store.corpora import Document
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import DATE, NUMBER, CorpusColumn, CorpusRow
 from topiary.store.database import Database
+from topiary.store.errors import NotFound
 from topiary.store.run_rows import RunRow
 from topiary.store.snapshots import SnapshotRow
+
+
+def measure_report_trends(
+    reader: Reader, corpus: CorpusRow, hierarchy: Hierarchy, nodes: Sequence[Node], names: Sequence[str] = ()
+) -> ReportTrends:
+    """Return topics over time and by group, of all documents; without stored shares, a note that says so.
+
+    Parameters
+    ----------
+    reader : Reader
+    corpus : CorpusRow
+        The corpus of the run.
+    hierarchy : Hierarchy
+    nodes : sequence of Node
+        The topics of the report.
+    names : sequence of str
+        Columns of the corpus: the first one of dates is used for time, those of categories and numbers for groups.  By
+        default the first column of dates, and the first one of categories, or of numbers if there is none.
+
+    Raises
+    ------
+    NotFound
+        If the corpus has no such column.
+    ValueError
+        If a column that was named holds neither dates nor categories nor numbers.
+    """
+    documents = reader.documents(corpus, hierarchy)
+    dates, grouped = _choose_columns(documents.sources.columns, names)
+    layers = sorted({node.layer for node in nodes}, reverse=True)
+    if not layers or not (dates or grouped):
+        return ReportTrends()
+    try:
+        for layer in layers:
+            documents.sources.read_use(layer)
+    except NotFound as error:
+        return ReportTrends(note=str(error))
+    notes = [f"groups by {', '.join(column.name for column in grouped)}"] if grouped else []
+    over_time: dict[int, TimeFigure] = {}
+    if dates is not None:
+        try:
+            for layer in layers:
+                own = [node for node in nodes if node.layer == layer]
+                figure = documents.measure(TrendQuestion(TIME, layer, dates.name, own)).over_time
+                over_time |= {} if figure is None else {layer: figure}
+            notes.insert(0, f"time by {dates.name}")
+        except ValueError as error:  # too few dates in too long a time
+            over_time = {}
+            notes.insert(0, f"no time, because {error}")
+    by_group: dict[str, dict[int, GroupFigure]] = {}
+    for column in grouped:
+        measured = {layer: documents.measure(TrendQuestion(GROUPS, layer, column.name)).by_group for layer in layers}
+        known = {layer: figure for layer, figure in measured.items() if figure is not None and figure.groups.names}
+        by_group |= {column.name: known} if known else {}
+    numbers = [column.name for column in grouped if column.kind == NUMBER]
+    return ReportTrends(
+        over_time, by_group, numbers, f"{'; '.join(notes)}; weighted by words, with {describe_bands(0)}"
+    )
+
+
+def _choose_columns(
+    columns: Sequence[CorpusColumn], names: Sequence[str]
+) -> tuple[CorpusColumn | None, list[CorpusColumn]]:
+    """Return the column of dates, if there is one, and the columns by which documents are grouped."""
+    chosen = [find_column(columns, name) for name in names]
+    for column in chosen:
+        if column.kind not in (DATE, *GROUPS):
+            raise ValueError(
+                f"column {column.name!r} is of kind {column.kind}; topics change by dates, and differ by "
+                "categories and numbers"
+            )
+    offered = chosen or columns
+    dates = next((column for column in (*offered, *columns) if column.kind == DATE), None)
+    grouped = [column for column in chosen if column.kind in GROUPS]
+    if not grouped:
+        grouped = [column for kind in GROUPS for column in columns if column.kind == kind][:1]
+    return dates, grouped
+
 
 QUOTES = 3  # passages of a topic
 _READ = 8  # documents of a topic among which they are sought
@@ -121,7 +202,7 @@ def render_report(
     finer = read_finer_runs(db, row.number)
     hierarchy = replace(hierarchy, finer={node: tuple(each.hierarchy for each in own) for node, own in finer.items()})
     trends = measure_report_trends(reader, corpus, hierarchy, nodes, columns)
-    found = _find_quotes(db, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
+    found = _find_quotes(reader, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
     quoted = {quote.document for each in found.values() for quote in each}
     report(1.0)
     contents = ReportContents(
@@ -163,7 +244,7 @@ def _describe_finer_run(found: FinerRun) -> ReportRefinement:
 
 
 def _find_quotes(
-    db: Database, corpus: CorpusRow, hierarchy: Hierarchy, nodes: list[Node], report: Callable[[float], None]
+    reader: Reader, corpus: CorpusRow, hierarchy: Hierarchy, nodes: list[Node], report: Callable[[float], None]
 ) -> dict[Node, list[TopicPassage]]:
     """Return the passages that are quoted for each topic; a topic whose documents have no texts has none."""
     rules = find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary)
@@ -171,9 +252,9 @@ def _find_quotes(
     for first in range(0, len(nodes), _TOPICS_AT_ONCE):
         report(first / len(nodes))
         part = nodes[first : first + _TOPICS_AT_ONCE]
-        wanted = {node: [use.document for use in hierarchy.uses(node, _READ)] for node in part}
+        wanted = {node: reader.rank(hierarchy, node).numbers[:_READ].tolist() for node in part}
         numbers = sorted({number for each in wanted.values() for number in each if number < corpus.documents})
-        documents = {each.number: each for each in corpora.read_documents(db, corpus.number, numbers)}
+        documents = {each.number: each for each in corpora.read_documents(reader.db, corpus.number, numbers)}
         for node, used in wanted.items():
             quotes[node] = _quote_topic(hierarchy, node, rules, (documents[n] for n in used if n in documents))
     return quotes

@@ -12,8 +12,10 @@ from topiary.app.analysis.document_table import find_layer_strongest, make_title
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import FilterSources
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
-from topiary.app.analysis.inference import find_snapshot, open_inference
-from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, Reader, RunDocuments, TrendQuestion
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
+from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.run_documents import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
 from topiary.app.analysis.shares import infer_theta
 from topiary.app.analysis.trends import measure_shares
 from topiary.app.export.tables import ExportTable
@@ -22,12 +24,11 @@ from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.moments import Weighting
 from topiary.store import corpora
-from topiary.store.column_rows import LABEL, NUMBER
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import LABEL, NUMBER, CorpusRow
 from topiary.store.database import Database
+from topiary.store.full_text import TextQuery
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import UNITS
-from topiary.store.text_query import TextQuery
 
 _ROWS = 2000  # of one frame
 _RELATIVES = 6  # parents and children of a topic
@@ -48,7 +49,7 @@ class RunTableRequest(NamedTuple):
     layer : int or None
         The layer of a table of one layer; None for its default.
     query : str
-        The search of a table of matches, and of the documents in a table of documents, as in `store.text_query`.
+        The search of a table of matches, and of the documents in a table of documents, as in `store.full_text`.
     column : str
         Name of the column of dates or groups; by default the first one of a fitting kind.
     unit : str or None
@@ -135,7 +136,8 @@ def _build_topics(request: RunTableRequest) -> ExportTable:
     hierarchy = request.hierarchy
     if request.where:
         hierarchy = replace(hierarchy, shares=_measure_selected(request))
-    rows = [_describe_topic(hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
+    reader = Reader(request.db)
+    rows = [_describe_topic(reader, hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
     return ExportTable("topics", (pd.DataFrame(rows),))
 
 
@@ -150,7 +152,7 @@ def _measure_selected(request: RunTableRequest) -> tuple[Array, ...]:
     )
 
 
-def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_topic(reader: Reader, hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
     node = hierarchy.find_topic(facts["topic"])
     is_known = len(hierarchy.steadiness) >= node.layer
     steady = hierarchy.steadiness[node.layer - 1][hierarchy.place(node)] if is_known else np.nan
@@ -170,7 +172,7 @@ def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str,
         "of_runs": facts.get("of_runs", np.nan),
         "parents": _join_relatives(hierarchy, hierarchy.parents(node, _RELATIVES)),
         "children": _join_relatives(hierarchy, hierarchy.children(node, _RELATIVES)),
-        "documents": " ".join(str(use.document) for use in hierarchy.uses(node, _DOCUMENTS)),
+        "documents": " ".join(map(str, reader.rank(hierarchy, node).numbers[:_DOCUMENTS].tolist())),
     }
 
 

@@ -19,7 +19,7 @@ from topiary.app.ingest.tables.values import (
     profile_texts,
 )
 from topiary.store import columns, corpora
-from topiary.store.column_rows import (
+from topiary.store.corpus_rows import (
     CATEGORY,
     DATE,
     DOCUMENTS_PER_BLOCK,
@@ -28,9 +28,9 @@ from topiary.store.column_rows import (
     NUMBER,
     ColumnBlock,
     CorpusColumn,
+    CorpusRow,
     make_missing,
 )
-from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 
 _LONGEST_EXAMPLE = 40  # characters of a text in a note

@@ -643,7 +643,6 @@ def append_path(
     After any exception the store is unchanged.
     """
     row = corpora.find_corpus(db, corpus)
-    row.check_usable()
     options = _find_options(row, path, options or ImportOptions())
     opened_source = open_paths(path, options, display_name)
     progress(f"Reading {opened_source.file}", None)

@@ -11,8 +11,7 @@ from topiary.app.ingest.source import Progress
 from topiary.engine.contract import Array
 from topiary.store import corpora, corpus_writer
 from topiary.store.blocks import TRAIN, DocumentBlock, StoredCounts
-from topiary.store.column_rows import TYPED
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import TYPED, CorpusRow
 from topiary.store.corpus_writer import ADDITIONS
 from topiary.store.database import Database
 

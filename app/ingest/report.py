@@ -18,7 +18,7 @@ from topiary.app.ingest.text.cleaning import is_message
 from topiary.app.ingest.text.passages import USUAL, LongTexts, advise_size
 from topiary.app.ingest.text.words import Wording
 from topiary.engine.quality.background import find_common_words
-from topiary.store.column_rows import KINDS
+from topiary.store.corpus_rows import KINDS
 
 T = TypeVar("T")
 EXAMPLES = 10  # words in the description of a cut

@@ -96,7 +96,7 @@ def pause_run(db: Database, run: int, who: str = "") -> None:
 def _request_end(db: Database, run: int, request: str, state: str, who: str) -> None:
     """Send a request to the worker of a run, or set the state at once if it has no living worker; record it."""
     row = runs.get_run(db, run)
-    if launcher.find_work_state(row) in ("queued", "silent"):
+    if launcher.find_state(row) in ("queued", "silent"):
         _end_run(db, row, state)
     else:
         runs.send_request(db, run, request)
@@ -123,8 +123,7 @@ def resume_run(db: Database, run: int, on: str = "", who: str = "") -> None:
         When its row is too damaged to go on.
     """
     row = runs.get_run(db, run)
-    row.check_usable()
-    state = launcher.find_work_state(row)
+    state = launcher.find_state(row)
     if state in ("running", "finished"):
         raise Conflict(f"run {run} is {state}; there is nothing to resume")
     options = _move_documents(db, row, on) if on else None
@@ -165,7 +164,7 @@ def delete_run(db: Database, run: int, who: str = "") -> None:
         While it trains.
     """
     row = runs.get_run(db, run)
-    match launcher.find_work_state(row):
+    match launcher.find_state(row):
         case "running":
             raise Conflict(f"run {run} is training; stop it before deleting it")
         case "silent":

@@ -45,10 +45,9 @@ def find_origin(db: Database, run: int, *, minibatch: int | None = None, snapsho
         When its row, or that of its corpus, is damaged.
     """
     row = runs.get_run(db, run)
-    row.check_usable()
     if row.model not in models.list_names():
         raise DamagedRow(f"run {run} is of a model {row.model!r}, which there is not; it cannot be continued")
-    corpora.get_corpus(db, row.corpus).check_usable()
+    corpora.get_corpus(db, row.corpus)
     chosen = snapshots.find_sound(db, run, minibatch)
     if snapshot is not None:
         chosen = next(
@@ -150,7 +149,7 @@ class Remedy(NamedTuple):
 
 def list_remedies(row: RunRow) -> list[Remedy]:
     """Return the remedies for a failed run, the most promising first; none for other runs."""
-    if row.state != "failed" or row.unusable:
+    if row.state != "failed":
         return []
     remedies = [Remedy("resume", "Resume from the checkpoint")]
     if str(row.options.get("on")).startswith(NAME):
@@ -186,7 +185,6 @@ def retry_run(db: Database, run: int, size: int | None = None) -> RunRow:
         When its model does not accept this size.
     """
     row = runs.get_run(db, run)
-    row.check_usable()
     if row.state != "failed":
         raise Conflict(f"run {run} is {row.state}; only one that failed is ordered again with smaller mini-batches")
     old_size = read_batch_size(row)

@@ -19,7 +19,7 @@ from topiary.store.run_rows import RunRow
 
 RUN_NAME = "demo"  # of the first run; the names of the others begin with it
 PAUSE = 0.5  # seconds between two looks at the runs
-GIVEN_UP = ("failed", "stopped", "damaged")  # states after which nothing is continued
+GIVEN_UP = ("failed", "stopped")  # states after which nothing is continued
 
 
 class GalleryRun(NamedTuple):

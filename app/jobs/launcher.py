@@ -87,14 +87,14 @@ def start_queued_runs(db: Database) -> list[int]:
     chosen = queue.lease_runs(db, _choose_next, LEASE_SECONDS) if _choose_next(rows) else []
     for run in chosen:
         _start_leased(db, run)
-    return chosen + whole.submit_runs(db, [row for row in sorted(rows, key=lambda row: row.order) if not row.unusable])
+    return chosen + whole.submit_runs(db, sorted(rows, key=lambda row: row.order))
 
 
 def _choose_next(rows: Sequence[RunRow]) -> list[int]:
     """Return the numbers of the queued runs to start now, given the rows of all runs."""
     local_rows = [row for row in sorted(rows, key=lambda row: row.order) if not whole.is_on_cluster(row)]
-    n_busy = sum(find_work_state(row) == "running" or is_starting(row) for row in local_rows)
-    queued = [row for row in local_rows if row.state == "queued" and not row.unusable and not is_starting(row)]
+    n_busy = sum(find_state(row) == "running" or is_starting(row) for row in local_rows)
+    queued = [row for row in local_rows if row.state == "queued" and not is_starting(row)]
     startable = itertools.takewhile(lambda item: n_busy + item[0] < _count_room(item[1]), enumerate(queued))
     return [row.number for _, row in startable]
 
@@ -130,16 +130,11 @@ def _count_room(row: RunRow) -> int:
 
 
 def find_state(row: RunRow) -> str:
-    """Return the state to show: that of the row, "damaged" for a damaged row, "silent" without a living worker.
+    """Return the state to show: that of the row, or "silent" without a living worker.
 
     On this host a run is silent if its process is gone, is a zombie, or has not sent a heartbeat for two
     minutes; on another host, if it has not sent one for a minute.
     """
-    return "damaged" if row.damage else find_work_state(row)
-
-
-def find_work_state(row: RunRow) -> str:
-    """Return the state of a run, ignoring damage to its row."""
     if row.state != "running":
         return row.state
     age = row.heartbeat_age if row.heartbeat_age is not None else 0.0

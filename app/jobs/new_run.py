@@ -53,7 +53,6 @@ def prepare_run(db: Database, request: RunRequest) -> dict[str, Any]:
         When its row is damaged.
     """
     row = corpora.find_corpus(db, request.corpus)
-    row.check_usable()
     until, fork, on, averaged = request.until, request.fork, request.on, request.averaged
     try:
         needs_labels = getattr(models.load(request.model), "NEEDS_LABELS", False)

@@ -10,6 +10,8 @@ documents and their sweeps depend on the corpus alone (:func:`choose_protocol`),
 Only placing all documents is limited by the clock (:class:`app.jobs.shares.LivePlacement`); nothing depends on it.
 """
 
+import hashlib
+import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Self
 
@@ -17,6 +19,7 @@ from topiary.engine.contract import Sweeps
 from topiary.engine.gpu.memory import NAME
 from topiary.engine.hierarchy.evaluate import POINT, SHORT
 from topiary.store.errors import DamagedRow
+from topiary.store.run_rows import RunRow
 
 EVALUATED_TOKENS = 50_000  # of all documents in a point perplexity together
 VALIDATION, TEST = "validation", "test"  # parts of a corpus on which runs are evaluated
@@ -92,8 +95,7 @@ def describe_protocol(run: Any, *, at_end: bool = False) -> str:
     protocol = run.options.get("test_protocol" if at_end else "protocol")
     if protocol is not None:
         return str(ScoreProtocol(**protocol))
-    damaged = getattr(run, "unusable", False)
-    return f"how it was judged is not known{', as its row in the store is damaged' if damaged else ''}"
+    return "how it was judged is not known"
 
 
 def choose_protocol(
@@ -236,7 +238,6 @@ def read_options(run: Any) -> RunOptions:
     DamagedRow
         When the row is damaged.
     """
-    run.check_usable()
     try:
         return RunOptions.from_json(run.options)
     except (TypeError, ValueError) as error:
@@ -457,3 +458,12 @@ def plan_averaging(minibatches: int, burn_in: int | None = None, samples: int | 
     """Return the window of Table 1: burn-in 2,000, then 1,500 samples; a shorter run has proportional shares."""
     discarded = min(2000, minibatches * 4 // 7) if burn_in is None else burn_in
     return Averaging(discarded + 1, min(minibatches, discarded + (1500 if samples is None else samples)))
+
+
+SHARES = 1  # raised when shares of documents are computed differently, so that stored ones are computed again
+
+
+def hash_share_origin(run: RunRow) -> str:
+    """Return a hash of everything except the snapshot that the shares of a document depend on."""
+    facts = [SHARES, run.model, run.settings, run.seed, run.corpus]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

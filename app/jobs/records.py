@@ -84,13 +84,12 @@ def load_model(run: Any) -> tuple[RegisteredModel, Any]:
     Raises
     ------
     DamagedRow
-        When the row is damaged, or names an unknown model.
+        When the row names an unknown model.
     engine.settings.SettingError
         When the model no longer accepts the settings.
     """
     from topiary.engine import models, settings
 
-    run.check_usable()
     try:
         module = models.load(run.model)
     except LookupError as error:

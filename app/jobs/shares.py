@@ -8,8 +8,6 @@ the same random streams.  So stored shares are those that a page would compute, 
 on a graphics processor places them there, and its shares are those of a page up to chance.
 """
 
-import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from topiary.app.jobs.claim import Claim
-from topiary.app.jobs.plan import PLACE_SWEEPS, read_options
+from topiary.app.jobs.plan import PLACE_SWEEPS, hash_share_origin, read_options
 from topiary.app.jobs.records import restore_state
 from topiary.engine.contract import Array, Batch, Counts, FloatArray, Kernel
 from topiary.engine.hierarchy.shares import compute_shares, cut_shares
@@ -28,19 +26,12 @@ from topiary.store.errors import Conflict, DamagedArrays, NotFound
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import LayerShares
 
-DEFINITION = 1  # raised when shares are computed differently, so that stored ones are computed again
 BLOCK = 4096  # documents whose shares are stored together, and that are placed at a time at most
 CARD_BLOCKS = 16  # blocks placed at a time by a graphics processor, which one would not fill
 BLOCK_TOKENS = 4_000_000  # about so many tokens at a time at most, to limit memory
 LIVE_PART = 0.05  # of the time of training in which documents are placed while it goes on
 LIVE_SECONDS = 0.5  # for which training waits for documents to be placed
 LIVE_BLOCKS = 32  # blocks that may take the place of one; smaller ones would mostly wait for the store
-
-
-def hash_share_origin(run: RunRow) -> str:
-    """Return a hash of everything except the snapshot that the shares of a document depend on."""
-    facts = [DEFINITION, run.model, run.settings, run.seed, run.corpus]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def infer_shares(kernel: Kernel, seed: int, state: Any, batch: Batch) -> tuple[FloatArray, ...]:

@@ -32,9 +32,7 @@ def follow_run(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
     last_start = time.monotonic()
     while True:
         row = runs.get_run(db, run)
-        state = launcher.find_work_state(row)
-        if state == "queued":
-            row.check_usable()
+        state = launcher.find_state(row)
         yield row, state
         if state in ENDED:
             return

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "Classification": ".results",
     "Comparison": ".results",
-    "ReadError": "topiary.app.analysis.predictions",
+    "ReadError": "topiary.app.analysis.errors",
     "Conflict": "topiary.store.errors",
     "Corpus": ".corpora",
     "DATM": "topiary.app.estimators.models",

@@ -18,9 +18,8 @@ from topiary.app.ingest.options import APPENDED, ImportOptions, OptionError
 from topiary.app.jobs import logs
 from topiary.engine.contract import TEST, TRAIN, VALIDATION
 from topiary.store import corpora
-from topiary.store.column_rows import CATEGORY
 from topiary.store.columns import find_column
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CATEGORY, CorpusRow
 from topiary.store.database import Database
 from topiary.store.errors import NotFound
 

@@ -14,8 +14,9 @@ import pandas as pd
 from topiary.app.analysis import comparison as pairs_of
 from topiary.app.analysis.comparison import find_edge_changes
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics
 from topiary.app.analysis.predictions import Classified
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.reader import Reader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
 from topiary.app.export.class_facts import list_class_facts

@@ -95,7 +95,7 @@ class Run(RunBridges, RunEvidence):
 
     @property
     def state(self) -> str:
-        """One of "queued", "running", "paused", "stopped", "finished", "failed", "silent" (no worker), "damaged"."""
+        """One of "queued", "running", "paused", "stopped", "finished", "failed", or "silent" (no worker)."""
         return launcher.find_state(self._row)
 
     @property

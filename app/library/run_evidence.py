@@ -11,7 +11,7 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.word_use import find_word, find_word_uses
 from topiary.engine.lens.moments import Weighting
 from topiary.store import columns, corpora
-from topiary.store.column_rows import DATE
+from topiary.store.corpus_rows import DATE
 
 from .run_topics import RunTopics
 

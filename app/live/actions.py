@@ -36,8 +36,7 @@ from topiary.app.live.map_jobs import MapJobs
 from topiary.app.live.visitor import NotAllowed, Visitor
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import annotations, corpora, events, full_text, notes, queue, runs
-from topiary.store.column_rows import CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CorpusColumn, CorpusRow
 from topiary.store.database import Database, open_database, open_existing
 from topiary.store.errors import StoreError
 from topiary.store.notes import NewNote, NoteRow

@@ -8,7 +8,8 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
+from topiary.app.analysis.inference import DocumentInference, Neighbourhood, open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.store import runs
 from topiary.store.arrays import Array
 from topiary.store.database import Database

@@ -33,7 +33,7 @@ from topiary.store.arrays import Array
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 from topiary.store.errors import DamagedSnapshot, StoreError
-from topiary.store.run_rows import RunRow, RunWatch
+from topiary.store.run_rows import RunRow, RunWatch, describe_left_out
 from topiary.store.snapshots import SnapshotRow
 
 INTERVAL = 0.4  # seconds between two queries of the store
@@ -69,6 +69,8 @@ class Feed:
         Called in a thread with a run, a mini-batch and a sentence when the snapshot of that mini-batch is damaged.
     trouble : str
         Why the store cannot be read at the moment; otherwise empty.
+    left_out : str or None
+        Which rows are left out because they are damaged; None until the store has been queried once.
     notice : Notice
         The work in progress before there is a run (such as the demo), for pages with nothing else to show.
     imports : tuple of ImportNotice
@@ -90,6 +92,7 @@ class Feed:
         self.after_look: Callable[[Sequence[RunRow]], None] | None = None
         self.on_damage: Callable[[int, int, str], None] | None = None
         self.trouble = ""
+        self.left_out: str | None = None
         self._damage: dict[int, str] = {}
         self.notice = progress.Notice()
         self.imports: tuple[progress.ImportNotice, ...] = ()
@@ -308,6 +311,8 @@ class Feed:
 
     def _poll(self) -> None:
         """Query the store once, update the caches, and notify the sessions of what has changed."""
+        if self.left_out is None:
+            self.left_out = describe_left_out(self.db)
         rows = self._watch.look()
         changed = self._replace_rows(rows)
         grown = {number for number in self._histories.keys() & rows.keys() if self._update_history(rows[number])}

@@ -19,8 +19,9 @@ from topiary.app.analysis.document_table import (
     select_documents,
 )
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics, must_compile
 from topiary.app.analysis.interpolation import find_telling_layer
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import RankedDocuments, explain_no_shares
 from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
 from topiary.app.ingest.column_kinds import list_columns
@@ -30,8 +31,6 @@ from topiary.app.ingest.readers.documents import read_contents
 from topiary.app.ingest.source import Unreadable
 from topiary.app.ingest.text.encodings import find_marked_encoding
 from topiary.app.live.feed import TROUBLE
-from topiary.app.pages.filters import open_documents
-from topiary.app.pages.requests import order_topic_documents
 from topiary.app.pages.session import LONGEST_QUERY, Context
 from topiary.app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from topiary.app.views.documents.documents_form import ListedDocument, SearchState
@@ -45,8 +44,8 @@ from topiary.store import corpora, runs, shares
 from topiary.store.corpora import Document
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.errors import DamagedArrays, NotFound
+from topiary.store.full_text import TextQuery
 from topiary.store.shares import LayerShares
-from topiary.store.text_query import TextQuery
 
 PATHS = 8  # paths shown of a document
 FOUND = 8  # documents shown of a search
@@ -178,8 +177,9 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
     wanted = request.wanted
     if hierarchy is not None:
         _place_appended(context, hierarchy, corpus)
-    marked = open_documents(context, corpus, hierarchy, wanted.where).selected
-    placed = None if hierarchy is None else context.reader.place(hierarchy, latest=not request.snapshot)
+    latest = not request.snapshot
+    marked = context.reader.documents(corpus, hierarchy, wanted.where, latest=latest).selected
+    placed = None if hierarchy is None else context.reader.place(hierarchy, latest=latest)
     found = None if placed is None else placed.shares
     explained = None
     if wanted.badly:
@@ -191,7 +191,7 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
 
     def order(newest: Hierarchy, node: Node) -> RankedDocuments:
         topics = placed.hierarchy if placed is not None and placed.hierarchy.has(node) else newest
-        return order_topic_documents(context, topics, node)
+        return context.reader.rank(topics, node)
 
     selection = select_documents(
         context.db, corpus, wanted, hierarchy, context.feed.labels, order, is_wanted, marked,

@@ -13,12 +13,11 @@ from topiary.app.analysis.document_table import make_title
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import Condition
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
-from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.refine import SHARE
 from topiary.app.analysis.trends import DocumentGroups, group_documents
 from topiary.app.analysis.typical import TypicalTopic, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.pages.filters import open_documents
-from topiary.app.pages.requests import list_topic_uses
 from topiary.app.pages.session import Context
 from topiary.app.views.document_map import PackedMap, list_captions, pack_map
 from topiary.app.views.documents.map_page import ListedPoint, MapColours, MapLegend, MapRegion, SelectionSummary
@@ -31,9 +30,8 @@ from topiary.engine.document_map.layout import DocumentMap
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.groups import bin_numbers
 from topiary.store import corpora
-from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from topiary.store.columns import find_column
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn, CorpusRow
 from topiary.store.document_maps import MapFacts
 from topiary.store.errors import DamagedArrays, NotFound, StoreError
 from topiary.store.run_rows import RunRow
@@ -297,7 +295,7 @@ def summarise_selection(context: Context, answer: MapAnswer) -> SelectionSummary
         ranked = find_typical_topics(hierarchy, 1, context.reader.read_use(found, 1), selected).more
         topics = [each for each in ranked if hierarchy.role(each.node) != BACKGROUND][:LISTED]
     if request.topic is not None:
-        users = (use.document for use in list_topic_uses(context, hierarchy, request.topic))
+        users = (use.document for use in context.reader.rank(hierarchy, request.topic).list_uses())
         inside = selected.tolist()
         listed = [number for number in users if number < len(inside) and inside[number]][:LISTED]
     else:

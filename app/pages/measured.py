@@ -9,7 +9,7 @@ from topiary.app.pages.components import Board
 from topiary.app.pages.requests import LatestRequest
 from topiary.app.pages.session import Context
 from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
-from topiary.store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import ShareSet
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.analysis.inference import Neighbour
+from topiary.app.analysis.hierarchy import Neighbour
 from topiary.app.analysis.shares import find_nearest
 from topiary.app.pages.documents_requests import Placement, describe_documents
 from topiary.app.pages.session import Context

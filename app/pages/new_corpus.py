@@ -428,8 +428,6 @@ def _list_facts(row: corpus_rows.CorpusRow) -> CorpusFacts:
         common = " and ".join(describe_conditions(origin))
         topic = f", on the topic “{origin.title}”" if origin.topic is not None else ""
         notes.insert(0, f"documents of {origin.name} with {common}: a closer look from run {origin.run}{topic}")
-    if row.damage:
-        notes.insert(0, f"damaged: {row.damage}; restore the store from a backup, or import it again")
     added = [describe_addition(addition) for addition in row.meta.get("additions", ())]
     sizes = (row.documents, row.words, len(row.label_names))
     return CorpusFacts(row.number, row.name, *sizes, notes, load_report(row.meta), added)

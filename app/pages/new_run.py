@@ -103,7 +103,7 @@ class NewRunForm:
             origin = find_origin(self._context.db, request.run, snapshot=request.snapshot or None)
         modules = {name: models.load(name) for name in models.list_names()}
         return _FormOffer(
-            [row for row in corpora.list_corpora(self._context.db) if not row.unusable],
+            corpora.list_corpora(self._context.db),
             {name: module.TITLE for name, module in modules.items()},
             {name: settings.describe(module.Config) for name, module in modules.items()},
             origin,

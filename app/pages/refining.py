@@ -30,8 +30,8 @@ from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.errors import NotFound
+from topiary.store.full_text import QueryError
 from topiary.store.run_rows import RunRow
-from topiary.store.text_query import QueryError
 
 _TOPICS = 6  # of a run that refines a topic, in its panel
 _CHILDREN = 4  # of each

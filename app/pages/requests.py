@@ -5,14 +5,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
-import numpy as np
-
-from topiary.app.analysis.hierarchy import Hierarchy, UseOfTopic
-from topiary.app.analysis.shares import RankedDocuments
 from topiary.app.pages.components import Board, Message, TreeView, read_aspect
 from topiary.app.pages.session import Context, read_field
 from topiary.app.views.explore.controls import SnapshotOption
-from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import snapshots
 from topiary.store.run_rows import RunRow
@@ -201,31 +196,6 @@ def list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
     """Return the snapshots of a run in the order of training; this waits for the store."""
     rows = snapshots.list_snapshots(context.db, run)
     return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
-
-
-def list_topic_uses(
-    context: Context, hierarchy: Hierarchy, node: Node, n: int | None = None, selected: Array | None = None
-) -> list[UseOfTopic]:
-    """Return the documents that use a topic most, at most ``n``, one by one, as `order_topic_documents`."""
-    return order_topic_documents(context, hierarchy, node, selected).list_uses(n)
-
-
-def order_topic_documents(
-    context: Context, hierarchy: Hierarchy, node: Node, selected: Array | None = None
-) -> RankedDocuments:
-    """Return the documents that use a topic most; this waits for the store.
-
-    They are chosen from all documents, or those ``selected`` (N,), if their shares are stored, else from the examples
-    in the snapshot.
-    """
-    ranked = context.reader.rank(hierarchy, node, selected)
-    if ranked is not None:
-        return ranked
-    uses = hierarchy.uses(node)
-    if selected is not None:
-        uses = [use for use in uses if use.document < len(selected) and selected[use.document]]
-    numbers, shares = ([use[place] for use in uses] for place in (0, 1))
-    return RankedDocuments(np.array(numbers, dtype=np.int64), np.array(shares))
 
 
 def delete_run(context: Context, run: RunRow, typed: str) -> None:

@@ -19,7 +19,7 @@ from topiary.app.views.text import end_sentence
 from topiary.app.views.tree.picture import TreeChoice
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs
-from topiary.store.column_rows import CATEGORY, DATE, NUMBER
+from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER
 from topiary.store.errors import StoreError
 
 _KINDS = {"time": (DATE,), "groups": (CATEGORY, NUMBER)}  # of the column of a table

@@ -9,7 +9,6 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.passages import TopicPassage, choose_passages, weigh_words
 from topiary.app.ingest.new_documents import find_rules
 from topiary.app.pages.filters import find_placed, open_documents
-from topiary.app.pages.requests import list_topic_uses
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.detail import TopicDocument
 from topiary.engine.contract import Array
@@ -77,7 +76,7 @@ class TopicDocuments:
         if selected is not None:  # else the newest examples are enough
             placed = find_placed(self._context, hierarchy).hierarchy
         used = placed if placed.has(node) else hierarchy
-        uses = list_topic_uses(self._context, used, node, _READ_DOCUMENTS, selected)
+        uses = self._context.reader.rank(used, node, selected).list_uses(_READ_DOCUMENTS)
         if not uses:
             return []
         corpus = corpora.get_run_corpus(self._context.db, row)

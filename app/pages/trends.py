@@ -1,6 +1,6 @@
 """The page Trends: topics over time and by group, of the documents that a filter selects."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -9,25 +9,79 @@ from panel.viewable import Viewable
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import split_ranges, write_date_range
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.run_documents import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
 from topiary.app.analysis.trends import MOST_TOPICS, TimeFigure, rank_effects
-from topiary.app.analysis.typical import find_typical_topics
+from topiary.app.analysis.typical import TypicalWords, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.components import Board, Message
-from topiary.app.pages.filters import add_condition, handle_filter
+from topiary.app.pages.filters import add_condition, handle_filter, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
 from topiary.app.pages.refining import RefineRequests
 from topiary.app.pages.saving import TableSaver
-from topiary.app.pages.selection_words import SelectionWords
 from topiary.app.pages.session import CHOICES, Context, read_field
 from topiary.app.views.trends.column_dialog import ColumnEntry
 from topiary.app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
 from topiary.app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
-from topiary.store import columns, corpora
-from topiary.store.column_rows import KINDS, LABEL, CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.app.views.trends.typical_card import TYPICAL_WORDS
+from topiary.store import columns, corpora, runs
+from topiary.store.corpus_rows import KINDS, LABEL, CorpusColumn, CorpusRow
 from topiary.store.errors import StoreError
+
+_COUNTING = "Counting the words of the documents …"
+_REAL = "Words are not compared, because this corpus has real values in place of counts."
+WordsKey = tuple[int, tuple[str, ...]]  # snapshot, conditions
+
+
+class SelectionWords:
+    """The words of a session's selection; those of a large corpus take some seconds.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._wanted: WordsKey | None = None
+        self._answer: tuple[WordsKey, TypicalWords | None, str] | None = None
+
+    def read(
+        self, hierarchy: Hierarchy, where: tuple[str, ...], then: Callable[[], None]
+    ) -> tuple[TypicalWords | None, str]:
+        """Return the words, or None and a sentence that says why; count them if need be, and call ``then`` after."""
+        key = hierarchy.snapshot, where
+        if self._answer is not None and self._answer[0] == key:
+            return self._answer[1:]
+        if self._wanted != key:
+            self._wanted = key
+            self._context.aside(partial(self._count, key, hierarchy), partial(self._receive, key, then), self._fail)
+        return None, _COUNTING
+
+    def _count(self, key: WordsKey, hierarchy: Hierarchy) -> tuple[TypicalWords | None, str]:
+        """Count the words unless they are no longer wanted; this waits for the store."""
+        db, n_words = self._context.db, len(hierarchy.vocabulary)
+        corpus = corpora.get_run_corpus(db, runs.get_run(db, hierarchy.run))
+        if corpus.kind == "real":
+            return None, _REAL
+        try:
+            selected = open_documents(self._context, corpus, hierarchy, key[1]).selected
+            selection = sum_corpus_words(db, corpus, n_words, selected, lambda: self._wanted == key)
+            if self._wanted != key:
+                return None, _COUNTING
+            everything = self._context.reader.sum_words(corpus, n_words)
+        except (ReadError, StoreError) as error:
+            return None, f"The words could not be counted: {error}."
+        return find_typical_words(selection, everything, hierarchy.vocabulary, TYPICAL_WORDS), ""
+
+    def _receive(self, key: WordsKey, then: Callable[[], None], found: tuple[TypicalWords | None, str]) -> None:
+        if self._wanted == key:
+            self._answer = (key, *found)
+            then()
+
+    def _fail(self) -> None:
+        self._wanted = None
+
 
 NO_SHARES = "The shares of the documents are not known yet: they are computed while the run trains, and when it ends."
 PLACING = "All documents are being placed in the topics of this run, once; this page goes on when that is done."

@@ -23,7 +23,6 @@ from topiary.app.views.run_facts import format_number
 from topiary.app.views.runs import kpis
 from topiary.app.views.runs.kpis import describe_snapshot, draw_preview, draw_waiting, draw_workers
 from topiary.app.views.runs.notices import (
-    DAMAGED_WAYS,
     SILENT_WAYS,
     LogTail,
     draw_damage,
@@ -158,7 +157,7 @@ class FailedRun:
         if run is None:
             self._show("")
             return
-        remedies = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or list_remedies(run)
+        remedies = SILENT_WAYS if state == "silent" else list_remedies(run)
         log = self._log[1] if self._log is not None and self._log[0] == number else None
         lacked_memory = state == "silent" and logs.tells_of_memory(feed.db.url, number)
         cause = OUT_OF_MEMORY if lacked_memory else ""

@@ -30,7 +30,6 @@ from topiary.app.live.feed import Feed
 from topiary.app.machine import LARGEST_UPLOAD, find_asset
 from topiary.app.pages.session import View, to_query
 from topiary.app.server.access import Authentication, Passwords, check_open_address
-from topiary.app.server.download_handlers import MAP_POINTS, FileSender, MapPoints
 from topiary.app.server.guarded_files import (
     COMPONENTS,
     ComponentFiles,
@@ -70,7 +69,7 @@ from topiary.app.server.sessions import (
     repair_current_document,
     repair_message_order,
 )
-from topiary.app.server.upload_handler import UploadReceiver
+from topiary.app.server.transfers import MAP_POINTS, FileSender, MapPoints, UploadReceiver
 from topiary.app.server.visit import Site, open_session
 from topiary.app.views import theme
 from topiary.store.database import open_database

@@ -387,7 +387,7 @@ class SessionShell:
         place = top_bar.VisitorPlace(
             view.page, run, state, self._describe_pin(), self._offers_classes(), has_no_snapshot
         )
-        trouble = feed.trouble or feed.damage(view.run)
+        trouble = feed.trouble or feed.left_out or feed.damage(view.run)
         self._bar.html = top_bar.draw_top_bar(place, feed.runs(), feed.state, trouble, self._name_role())
         self._router.heading = f"{name_run(run)} · Topiary" if run else "Topiary"
         self._draw_demo()

@@ -74,7 +74,7 @@ class HybridKernel(Kernel):
     real = True
 
     def __init__(self, at: Hybrid) -> None:
-        self.at = at
+        self.at, self.config = at, at.config
         self.batch_size = at.config.batch_size
         self.work = hybrid.estimate_work(at.config.layers)
 

@@ -1,6 +1,6 @@
 """The kernel that all deep exponential families share: initial weights, documents, and the topics as users see them."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -153,18 +153,29 @@ class UnitKernel(Kernel):
         return present_model(self.plan.model, compute_mean_weights(self.plan, state), state.activity)
 
     def infer(self, seed: int, state: Any, docs: Batch, sweeps: Sweeps | None = None) -> contract.Local:
-        """Return the units of documents with the weights fixed."""
-        return place_documents(self.plan, seed, self._fix_weights(state), docs, sweeps)
+        """Fit documents with fixed weights; return their units, averaged over the last steps, layer 1 in tokens."""
+        plan, loadings = self.plan, self._fix_weights(state)
+        local = inference.init_units(plan, loadings, docs)
+        _, units, _ = inference.sweep_documents(
+            plan, seed, streams.INFER, 0, loadings, docs, local, sweeps or _PLACING, scored=None
+        )
+        return contract.Local(count_tokens(plan.model, loadings.sums, units))
 
     def start_chain(self, seed: int, state: Any, docs: Batch) -> UnitChain:
         """Return the first units of documents under evaluation."""
-        return start_chain(self.plan, self._fix_weights(state), docs)
+        units = inference.init_units(self.plan, self._fix_weights(state), docs)
+        return UnitChain(np.array(0, dtype=np.int64), *units)
 
     def advance_chain(
         self, seed: int, state: Any, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
     ) -> tuple[UnitChain, Rates]:
         """Fit the units further to the observed tokens, and sum the rates of the scored cells."""
-        return advance_chain(self.plan, seed, self._fix_weights(state), chain, observed, scored, sweeps)
+        clock, local = int(chain.clock), Params(*chain[1:])
+        local, _, rates = inference.sweep_documents(
+            self.plan, seed, streams.CHAIN, clock, self._fix_weights(state), observed, local, sweeps, scored.cells
+        )
+        clock += sweeps.burn_in + sweeps.collect
+        return UnitChain(np.array(clock, dtype=np.int64), *local), cast(Rates, rates)
 
 
 def name_weights(matrices: tuple[Weights, ...], prefix: str = "") -> dict[str, Any]:
@@ -329,34 +340,6 @@ def _make_link_weights(plan: InferencePlan, prior: Prior, level: FloatArray, bia
     if plan.model.bias:
         level = np.hstack([level, np.full((len(level), 1), bias)])
     return weights.init_weights(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
-
-
-def place_documents(
-    plan: InferencePlan, seed: int, loadings: Loadings, docs: Batch, sweeps: Sweeps | None
-) -> contract.Local:
-    """Fit new documents with fixed weights; return their units, averaged over the last steps, layer 1 in tokens."""
-    local = inference.init_units(plan, loadings, docs)
-    _, units, _ = inference.sweep_documents(
-        plan, seed, streams.INFER, 0, loadings, docs, local, sweeps or _PLACING, scored=None
-    )
-    return contract.Local(count_tokens(plan.model, loadings.sums, units))
-
-
-def start_chain(plan: InferencePlan, loadings: Loadings, docs: Batch) -> UnitChain:
-    """Return the initial units of documents under evaluation."""
-    return UnitChain(np.array(0, dtype=np.int64), *inference.init_units(plan, loadings, docs))
-
-
-def advance_chain(
-    plan: InferencePlan, seed: int, loadings: Loadings, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[UnitChain, Rates | None]:
-    """Step documents on their observed cells; return their units and the summed rates of the scored cells."""
-    clock, local = int(chain.clock), Params(*chain[1:])
-    local, _, rates = inference.sweep_documents(
-        plan, seed, streams.CHAIN, clock, loadings, observed, local, sweeps, scored.cells
-    )
-    clock += sweeps.burn_in + sweeps.collect
-    return UnitChain(np.array(clock, dtype=np.int64), *local), rates
 
 
 def keep_fields(state: Any, names: tuple[str, ...]) -> dict[str, Array]:

@@ -16,13 +16,12 @@ from tests.benchmarks import synthetic
 from tests.benchmarks.large import names
 from tests.benchmarks.screen import LAYERS, WORDS, topics
 from topiary.app.jobs import process
-from topiary.app.jobs.shares import hash_share_origin
+from topiary.app.jobs.plan import hash_share_origin
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.shares import cut_shares
 from topiary.store import corpus_writer, full_text, runs, shares, snapshots
 from topiary.store.blocks import DocumentBlock
-from topiary.store.column_rows import CATEGORY, DATE, DOCUMENTS_PER_BLOCK, NUMBER, ColumnBlock, CorpusColumn
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CATEGORY, DATE, DOCUMENTS_PER_BLOCK, NUMBER, ColumnBlock, CorpusColumn, CorpusRow
 from topiary.store.database import Database, open_database
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import LayerShares

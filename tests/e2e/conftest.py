@@ -137,7 +137,7 @@ class InnerServer:
 
     _left: ClassVar[list[int]] = []  # ports of servers that have ended
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, interval: float = 0.0) -> None:
         from topiary.app.server import ports, serve
         from topiary.app.server.access import Authentication, Passwords
         from topiary.app.server.hosts import Hosts
@@ -149,6 +149,7 @@ class InnerServer:
         with ExitStack() as stack:
             site = stack.enter_context(serve.open_site(store, Authentication(Passwords())))
             bound = stack.enter_context(running(lambda: serve._bind_server(site, "127.0.0.1", port, reach)))
+            site.feed._interval = interval or site.feed._interval
             site.feed.start()
             assert site.feed.ready.wait(timeout=60)
             self._stack = stack.pop_all()
@@ -270,7 +271,7 @@ def share_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
             db = open_database(url)
             fill(db)
             db.close()
-            server = InnerServer(url)
+            server = InnerServer(url, interval=5.0)  # seconds between two looks into a store that does not change
             stack.callback(server.stop)
             return server
 
@@ -390,3 +391,23 @@ QUIET = """([quiet, most]) => new Promise(done => {
 def wait_until_quiet() -> Callable[[Any], None]:
     """Wait until a page has had as many elements for most of a second: curves and trees are drawn; at most 5 s."""
     return lambda page: page.evaluate(QUIET, [800, 5000])
+
+
+STILL = """async world => {
+  await new Promise(requestAnimationFrame)
+  for (let some; (some = world.getAnimations({subtree: true})).length > 0;) {
+    await Promise.allSettled(some.map(each => each.finished))
+  }
+  await new Promise(requestAnimationFrame)
+}"""
+
+
+@pytest.fixture(scope="session")
+def wait_until_still() -> Callable[[Any], None]:
+    """Wait until no tree of a page moves any more."""
+
+    def wait(page: Any) -> None:
+        for world in page.locator(".tp-world:visible").all():
+            world.evaluate(STILL)
+
+    return wait

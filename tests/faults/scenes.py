@@ -274,7 +274,7 @@ def other_versions(bench: Bench, number: int) -> Outcome:
         version = int(bench.rng.choice([0, -1, tables.VERSION + 1, tables.VERSION + 90]))
         with closing(sqlite3.connect(copy)) as other:
             drop = bench.rng.random() < 0.2
-            other.execute("DROP TABLE schema_version" if drop else f"UPDATE schema_version SET version = {version}")
+            other.execute("DROP TABLE store_version" if drop else f"UPDATE store_version SET version = {version}")
             other.commit()
             before = list(other.iterdump())
         try:

@@ -19,11 +19,8 @@ SHORT = 150  # mini-batches
 SECONDS = 3.0  # instead of a minute
 OWN = (scenes.cluster_network_cut, scenes.cluster_server_restarted)  # which need a cluster or a store of their own
 ALWAYS = (scenes.cluster_killed, scenes.cluster_worker_stopped)
-ON_FILE = [
-    pytest.param(scene, id=scene.function.__name__, marks=[] if scene.function in ALWAYS else [pytest.mark.nightly])
-    for scene in CLUSTER_SCENES
-    if scene.function not in OWN
-]
+FEW = 3  # kills of a run, instead of ten at night
+ON_FILE = [scene for scene in CLUSTER_SCENES if scene.function not in OWN]
 NETWORK, SERVER = (scene for scene in CLUSTER_SCENES if scene.function in OWN)
 
 
@@ -33,8 +30,18 @@ def bench(tmp_path_factory):
         yield ClusterBench(f"sqlite:///{tmp_path_factory.mktemp('cluster') / 'store.db'}", cluster, SHORT)
 
 
-@pytest.mark.parametrize("scene", ON_FILE)
-def test_nothing_is_lost_by_what_happens_to_a_cluster(bench, scene):
+@pytest.mark.parametrize(
+    ("scene", "kills"),
+    [
+        *(pytest.param(scene, FEW, id=scene.function.__name__) for scene in ON_FILE if scene.function in ALWAYS),
+        *(
+            pytest.param(scene, 10, id=f"{scene.function.__name__}, ten times", marks=pytest.mark.nightly)
+            for scene in ON_FILE
+        ),
+    ],
+)
+def test_nothing_is_lost_by_what_happens_to_a_cluster(bench, scene, kills, monkeypatch):
+    monkeypatch.setattr(scenes, "KILLS_OF_A_RUN", kills)
     more = {"seconds": SECONDS} if "stopped" in scene.function.__name__ else {}
     injected, lost = scene.function(bench, scene.sample, **more)
     assert (injected >= 1, lost) == (True, 0)

@@ -48,11 +48,16 @@ def postgresql_server() -> Iterator[str]:
         yield server.url
 
 
-def parametrize_databases(metafunc: pytest.Metafunc, *, both: bool) -> None:
-    """Run a test that uses a database on SQLite, and on PostgreSQL as well if ``both``, unless it says on which."""
+def parametrize_databases(
+    metafunc: pytest.Metafunc, *, both: bool, marks: tuple[pytest.MarkDecorator, ...] = ()
+) -> None:
+    """Run a test that uses a database on SQLite, and on PostgreSQL as well if ``both``, unless it says on which.
+
+    ``marks`` are those of the test on PostgreSQL.
+    """
     named = any("database_url" in str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize"))
     if "database_url" in metafunc.fixturenames and not named:
-        urls = ["sqlite", pytest.param("postgresql", marks=pytest.mark.database)]
+        urls = ["sqlite", pytest.param("postgresql", marks=(pytest.mark.database, *marks))]
         metafunc.parametrize("database_url", urls if both else urls[:1], indirect=True)
 
 

@@ -1,15 +1,17 @@
 """Small corpora and runs to put into a store."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Table, select, text, update
+from sqlalchemy import ColumnElement, Connection, Table, select, update
 
-from topiary.store import corpora, corpus_rows, corpus_writer, run_rows, runs, tables
+from topiary.store import corpora, corpus_rows, corpus_writer, run_rows, runs, snapshots, tables
 from topiary.store.blocks import DocumentBlock, StoredCounts
 from topiary.store.database import Database
 from topiary.store.points import Point, insert_points
@@ -71,42 +73,29 @@ def append_points(db: Database, run: int, attempt: int, points: Sequence[Point])
     db.transact(work)
 
 
-def back_to_version(db: Database, version: int) -> None:
-    """Undo what later versions of the tables changed; what they wrote in rows stays."""
-    with db.write() as connection:
-        for later in range(tables.VERSION, version, -1):
-            for statement in _UNDO[later]:
-                connection.execute(text(statement))
-        connection.execute(text(f"UPDATE schema_version SET version = {version}"))
-    db.identity.drawn = None  # the step to version 8 draws another one
+def damage_rows(path: Path | str, table: str, statement: str) -> None:
+    """Run a statement of SQL that changes rows of a table, and leave the copies of them in its index as they are."""
 
+    def execute(*arguments: object) -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA writable_schema = ON")
+            return connection.execute(*arguments).fetchall()
 
-_UNDO = {
-    2: ["DROP TABLE matches"],
-    3: [f"ALTER TABLE runs DROP COLUMN {name}" for name in ("parent", "parent_snapshot", "parent_minibatch")],
-    4: ["DROP TABLE predictions"],
-    5: ["ALTER TABLE runs DROP COLUMN family"],
-    6: ["ALTER TABLE events DROP COLUMN change"],
-    7: ["DROP TABLE search_indexes"],
-    8: [
-        "DROP TABLE earlier_checkpoints",
-        "ALTER TABLE schema_version DROP COLUMN identity",
-        *(f"ALTER TABLE runs DROP COLUMN {name}" for name in ("run_group", "place")),
-    ],
-    9: ["DROP TABLE receipts", *(f"ALTER TABLE runs DROP COLUMN {name}" for name in ("lease", "starter"))],
-    10: ["ALTER TABLE runs RENAME COLUMN options TO plan", "ALTER TABLE runs RENAME COLUMN request TO wish"],
-    11: [],  # it changed arrays, and no tables
-    12: ["ALTER TABLE corpora DROP COLUMN validation_documents"],
-    13: [
-        f"DROP TABLE {name}"
-        for name in ("notes", "document_maps", "share_blocks", "share_sets", "column_blocks", "corpus_columns")
-    ],
-}
+    (copy,) = execute("SELECT * FROM sqlite_schema WHERE name = ?", (f"{table}_copy",))
+    execute("DELETE FROM sqlite_schema WHERE name = ?", (f"{table}_copy",))
+    execute(statement)
+    execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", copy)
 
 
 def flip_snapshot(db: Database, number: int) -> None:
-    """Alter one bit of the last number of a snapshot."""
-    _flip(db, tables.snapshots, tables.snapshots.c.number == number)
+    """Alter one bit of the topics of a snapshot."""
+    flip_part(db, number, snapshots.TOPICS)
+
+
+def flip_part(db: Database, snapshot: int, kind: str, first: int = 0) -> None:
+    """Alter one bit of the arrays of a part of a snapshot."""
+    parts = tables.snapshot_parts
+    _flip(db, parts, (parts.c.snapshot == snapshot) & (parts.c.kind == kind) & (parts.c.first == first))
 
 
 def flip_checkpoint(db: Database, run: int, generation: int | None = None) -> None:

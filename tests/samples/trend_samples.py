@@ -8,7 +8,7 @@ import numpy as np
 from topiary.app.analysis.document_map import hash_map_origin
 from topiary.app.ingest.column_kinds import ensure_columns
 from topiary.app.ingest.refining import ORIGIN
-from topiary.app.jobs.shares import hash_share_origin
+from topiary.app.jobs.plan import hash_share_origin
 from topiary.store import corpus_writer, document_maps, runs, shares, snapshots
 from topiary.store.blocks import DocumentBlock, StoredCounts
 from topiary.store.corpus_rows import CorpusRow

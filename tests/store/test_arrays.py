@@ -33,11 +33,11 @@ def test_nan_payloads_infinities_and_negative_zeros_survive():
     assert back.view(np.uint64).tolist() == bits.tolist()
 
 
-def test_arrays_larger_than_a_chunk_come_back_compressed_or_not():
+def test_large_arrays_come_back_compressed_or_not():
     rng = np.random.default_rng(2)
-    sparse = np.zeros(arrays.CHUNK // 8 + 1000)
+    sparse = np.zeros(arrays.PIECE_BYTES // 8 + 1000)
     sparse[::50] = 1.5
-    noise = rng.integers(0, 2**63, arrays.CHUNK // 8 + 1000)
+    noise = rng.integers(0, 2**63, arrays.PIECE_BYTES // 8 + 1000)
     blob = arrays.pack_arrays({"sparse": sparse, "noise": noise})
     assert len(blob) < noise.nbytes + sparse.nbytes / 5
     back = arrays.unpack_arrays(blob)
@@ -72,11 +72,67 @@ def test_only_the_named_arrays_are_read():
     assert list(arrays.unpack_arrays(blob, only=("b",))) == ["b"]
 
 
-def test_parts_of_whole_frames_are_put_together():
-    given = {"a": np.arange(2_000_000), "b": np.zeros(0), "c": np.ones(3)}
-    back = arrays.collect_arrays(arrays.write_frames(given))
-    assert list(back) == ["a", "b", "c"]
+def test_numpy_reads_what_was_packed(tmp_path):
+    given = {
+        "phi.0": np.arange(6.0).reshape(2, 3),
+        "zeros": np.zeros(5000, np.int32),
+        "none": np.zeros(0),
+        "t": np.array(3),
+    }
+    (tmp_path / "arrays.npz").write_bytes(arrays.pack_arrays(given))
+    with np.load(tmp_path / "arrays.npz", allow_pickle=False) as back:
+        assert list(back) == list(given)
+        assert all(same_bits(given[name], back[name]) for name in given)
+    assert arrays.read_shapes((tmp_path / "arrays.npz").read_bytes()) == {
+        name: array.shape for name, array in given.items()
+    }
+
+
+def stream(array, *edges):
+    """An array given in runs of rows."""
+    runs = np.split(array, edges)
+    return arrays.StreamedArray(arrays.ArrayLayout(array.dtype.str, array.shape), runs)
+
+
+def test_a_message_in_parts_is_put_together_and_parts_of_its_arrays_can_be_read(monkeypatch):
+    monkeypatch.setattr(arrays, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(arrays, "PART_BYTES", 3000)
+    given = {
+        "a": noise(2000),
+        "b": np.zeros((0, 3)),
+        "c": np.ones(3),
+        "d": noise(900).reshape(300, 3),
+        "t": np.array(7.5),
+    }
+    parts = list(arrays.write_parts(given | {"d": stream(given["d"], 1, 120, 121)}))
+    assert len(parts) > 5
+    assert {name: (layout.dtype, layout.shape) for name, layout in arrays.read_layouts(parts[0]).items()} == {
+        name: (array.dtype.str, array.shape) for name, array in given.items()
+    }
+    back = arrays.read_parts(parts, lambda name, layout: slice(None))
+    assert list(back) == list(given)
     assert all(same_bits(given[name], back[name]) for name in given)
+    wanted = {"d": slice(119, 130), "a": slice(0, 0)}
+    rows = arrays.read_parts(parts, lambda name, layout: wanted.get(name))
+    assert same_bits(rows["d"], given["d"][119:130])
+    assert (list(rows), len(rows["a"])) == (["a", "d"], 0)
+
+
+def test_parts_that_are_missing_or_altered_are_noticed(monkeypatch):
+    monkeypatch.setattr(arrays, "PART_BYTES", 3000)
+    parts = list(arrays.write_parts({"a": noise(300), "b": noise(300)[::-1].copy()}))
+    assert len(parts) == 2
+    arrays.verify_parts(parts)
+    for less in ([], parts[:1], parts[1:]):
+        with pytest.raises(DamagedArrays, match="parts of them are missing"):
+            arrays.read_parts(less, lambda name, layout: slice(None)) if less else arrays.verify_parts(less)
+    with pytest.raises(DamagedArrays, match="parts of them are missing"):
+        arrays.verify_parts(parts[:1])
+    altered = bytearray(parts[1])
+    altered[9] ^= 1
+    for read in (arrays.verify_parts, lambda given: arrays.read_parts(given, lambda name, layout: slice(None))):
+        with pytest.raises(DamagedArrays, match="a checksum does not fit"):
+            read([parts[0], bytes(altered)])
 
 
 @pytest.mark.parametrize("array", [np.array(["a"]), np.array([{}], dtype=object), np.array([1j])])
@@ -100,24 +156,7 @@ def test_every_flipped_bit_is_noticed(given):
         with pytest.raises(DamagedArrays):
             arrays.unpack_arrays(bytes(blob))
         with pytest.raises(DamagedArrays):
-            arrays.verify_arrays([bytes(blob)])
-
-
-def test_frames_that_changed_places_are_noticed():
-    whole = [*arrays.write_frames({"a": noise(100), "b": noise(100)[::-1].copy()})]
-    arrays.verify_arrays(whole)
-    with pytest.raises(DamagedArrays, match="a checksum does not fit"):
-        arrays.collect_arrays([whole[0], whole[2], whole[1]])
-
-
-def test_what_is_not_read_is_not_checked_and_what_is_read_is():
-    whole = [*arrays.write_frames({"a": noise(100), "b": noise(50)})]
-    altered = bytearray(whole[1])
-    altered[-1] ^= 1
-    parts = [whole[0], bytes(altered), whole[2]]
-    assert same_bits(arrays.collect_arrays(parts, only=("b",))["b"], noise(50))
-    with pytest.raises(DamagedArrays):
-        arrays.collect_arrays(parts, only=("a",))
+            arrays.verify_arrays(bytes(blob))
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "mark", "empty"])

@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import func, select
 from store_samples import claimed_run, flip_checkpoint
 
-from topiary.store import checkpoints, events, points, runs, snapshots, tables
+from topiary.store import arrays, checkpoints, events, points, runs, snapshots, tables
 from topiary.store.errors import DamagedArrays, LostClaim
 from topiary.store.points import Point
 
@@ -44,7 +44,7 @@ def test_a_checkpoint_comes_back_bit_for_bit(db):
 
 
 def test_a_checkpoint_of_many_parts_comes_back_and_the_one_before_it_is_kept_but_no_earlier(db, monkeypatch):
-    monkeypatch.setattr(checkpoints, "_PART_BYTES", 1000)
+    monkeypatch.setattr(arrays, "PART_BYTES", 1000)
     run = claimed_run(db).number
     for minibatch in (1, 2, 3):
         large = {str(i): np.random.default_rng((minibatch, i)).random(100) for i in range(12)}
@@ -60,20 +60,20 @@ def test_a_checkpoint_of_many_parts_comes_back_and_the_one_before_it_is_kept_but
 
 
 def test_a_checkpoint_that_lost_a_part_is_refused(db, monkeypatch):
-    monkeypatch.setattr(checkpoints, "_PART_BYTES", 100)
+    monkeypatch.setattr(arrays, "PART_BYTES", 100)
     run = claimed_run(db).number
     checkpoints.save_checkpoint(db, run, 1, 1, 1.0, {str(i): np.arange(100) for i in range(5)}, {})
     with db.write() as connection:
         connection.execute(tables.checkpoint_parts.delete().where(tables.checkpoint_parts.c.part == 4))
-    with pytest.raises(DamagedArrays, match="end too early"):
+    with pytest.raises(DamagedArrays, match="parts of them are missing"):
         checkpoints.load_checkpoint(db, run)
 
 
 def test_a_worker_that_loses_its_run_between_two_parts_of_a_checkpoint_writes_no_further_part(db, monkeypatch):
-    monkeypatch.setattr(checkpoints, "_PART_BYTES", 1000)
+    monkeypatch.setattr(arrays, "PART_BYTES", 1000)
     run = claimed_run(db).number
     checkpoints.save_checkpoint(db, run, 1, 10, 1.0, arrays_at(10), {})
-    real = checkpoints._join_parts
+    real = arrays.write_parts
 
     def lose_after_two(pieces):
         for number, part in enumerate(real(pieces)):
@@ -81,7 +81,7 @@ def test_a_worker_that_loses_its_run_between_two_parts_of_a_checkpoint_writes_no
                 runs.claim_run(db, run, {"pid": 2}, force=True)
             yield part
 
-    monkeypatch.setattr(checkpoints, "_join_parts", lose_after_two)
+    monkeypatch.setattr(arrays, "write_parts", lose_after_two)
     large = {str(i): np.random.default_rng(i).random(200) for i in range(6)}
     with pytest.raises(LostClaim):
         checkpoints.save_checkpoint(db, run, 1, 20, 2.0, large, {})

@@ -8,7 +8,7 @@ from sqlalchemy import func, select, update
 from store_samples import LABELS, WORDS, block, write_corpus
 
 from topiary.store import check, columns, corpora, corpus_writer, tables
-from topiary.store.column_rows import CATEGORY, DATE, LABEL, NUMBER, TEXT, ColumnBlock, CorpusColumn, make_missing
+from topiary.store.corpus_rows import CATEGORY, DATE, LABEL, NUMBER, TEXT, ColumnBlock, CorpusColumn, make_missing
 from topiary.store.errors import Conflict, DamagedArrays, NotFound, StoreError
 
 DATES = np.array([0, np.iinfo(np.int64).min, 86_400_000, 5, -5, 7])

@@ -11,16 +11,10 @@ import pytest
 from sqlalchemy import event, insert, select, text, update
 from store_samples import new_run, python, write_corpus
 
-from topiary.store import corpora, migrations, runs, tables
+from topiary.store import corpora, runs, tables
 from topiary.store.check import check_store
-from topiary.store.database import now, open_database, open_existing
+from topiary.store.database import find_default_path, now, open_database, open_existing
 from topiary.store.errors import NotFound, SchemaMismatch, StoreError
-from topiary.store.places import find_default_path
-
-
-def set_version(db, version):
-    with db.write() as connection:
-        connection.execute(update(tables.schema_version).values(version=version))
 
 
 def test_a_store_reopened_by_its_url_has_what_was_written(db):
@@ -80,48 +74,9 @@ def test_opening_an_empty_database_for_reading_is_refused(database_url, tmp_path
         open_database(database_url, readonly=True)
 
 
-def test_a_newer_store_is_refused(db):
-    set_version(db, tables.VERSION + 1)
-    with pytest.raises(SchemaMismatch, match="newer Topiary"):
-        open_database(db.url)
-
-
-def test_an_older_store_without_a_step_is_refused(db):
-    set_version(db, 0)
-    with pytest.raises(SchemaMismatch, match="older Topiary"):
-        open_database(db.url)
-
-
-def test_an_older_store_is_brought_up_to_date_by_its_steps(db, monkeypatch):
-    set_version(db, tables.VERSION - 1)
-    steps = {tables.VERSION - 1: lambda connection: connection.execute(text("CREATE TABLE proof (x INTEGER)"))}
-    monkeypatch.setattr(migrations, "STEPS", steps)
-    with pytest.raises(SchemaMismatch, match="a command that writes"):
-        open_database(db.url, readonly=True)
-    open_database(db.url).close()
-    with db.read() as connection:
-        assert connection.execute(text("SELECT count(*) FROM proof")).scalar() == 0
-        assert connection.execute(text("SELECT version FROM schema_version")).scalar() == tables.VERSION
-
-
-def test_a_step_that_fails_leaves_the_older_store_as_it_was(db, monkeypatch):
-    def step(connection):
-        connection.execute(text("CREATE TABLE proof (x INTEGER)"))
-        raise StoreError("the step failed")
-
-    set_version(db, tables.VERSION - 1)
-    monkeypatch.setattr(migrations, "STEPS", {tables.VERSION - 1: step})
-    with pytest.raises(StoreError, match="the step failed"):
-        open_database(db.url)
-    with db.read() as connection:
-        assert connection.execute(text("SELECT version FROM schema_version")).scalar() == tables.VERSION - 1
-    with pytest.raises(Exception, match="proof"), db.read() as connection:
-        connection.execute(text("SELECT * FROM proof"))
-
-
 def test_a_database_with_somebody_elses_tables_of_the_same_name_is_refused(db, monkeypatch):
     with db.write() as connection:
-        connection.execute(text("DROP TABLE schema_version"))
+        connection.execute(text("DROP TABLE store_version"))
     with pytest.raises(SchemaMismatch, match="not Topiary's"):
         open_database(db.url)
 
@@ -147,13 +102,6 @@ def test_who_wants_a_store_that_is_there_makes_none(tmp_path):
     with pytest.raises(NotFound, match=r"there is no store at .*store\.db yet"):
         open_existing(path)
     assert not path.parent.exists()
-
-
-def test_an_older_store_that_is_there_is_brought_up_to_date(db, monkeypatch):
-    set_version(db, tables.VERSION - 1)
-    monkeypatch.setitem(migrations.STEPS, tables.VERSION - 1, lambda connection: None)
-    open_existing(db.url).close()
-    open_database(db.url, readonly=True).close()
 
 
 def test_several_programs_may_make_the_same_store_at_once(database_url):
@@ -433,16 +381,12 @@ def test_only_its_owner_reads_a_new_store_and_the_files_beside_it(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights of this kind are those of POSIX")
-def test_a_store_that_its_owner_opened_to_a_group_stays_so_until_its_tables_change(tmp_path, monkeypatch):
+def test_a_store_that_its_owner_opened_to_a_group_stays_so(tmp_path):
     path = tmp_path / "store.db"
     open_database(path).close()
     path.chmod(0o660)
     open_database(path).close()
     assert path.stat().st_mode & 0o777 == 0o660
-    monkeypatch.setattr(tables, "VERSION", tables.VERSION + 1)
-    monkeypatch.setattr(migrations, "STEPS", {tables.VERSION - 1: lambda connection: None})
-    open_database(path).close()
-    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_store_where_nothing_may_be_written_is_read_and_says_that_it_cannot_change(tmp_path, monkeypatch):

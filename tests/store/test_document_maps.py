@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from sqlalchemy import select, update
-from store_samples import claimed_run
+from sqlalchemy import select
+from store_samples import claimed_run, flip_part
 
 from topiary.store import check, document_maps, snapshots, tables
 from topiary.store.document_maps import StoredMap
@@ -76,7 +76,7 @@ def test_a_map_goes_with_its_snapshot_and_none_is_saved_under_one_that_is_gone(d
     document_maps.save_map(db, ME, draw(snapshot))
     snapshots.delete_later(db, run.number, run.attempt, 0)
     with db.read() as connection:
-        assert connection.execute(select(tables.document_maps)).first() is None
+        assert connection.execute(select(tables.snapshot_parts)).first() is None
     with pytest.raises(NotFound, match="not kept any more"):
         document_maps.save_map(db, ME, draw(snapshot))
 
@@ -94,10 +94,7 @@ def test_a_damaged_map_is_reported_and_not_shown(db, run):
     snapshot = append(db, run, 9)
     document_maps.save_map(db, ME, draw(snapshot))
     assert check.check_store(db).damages == ()
-    with db.read() as connection:
-        blob = bytearray(connection.execute(select(tables.document_maps.c.arrays)).scalar_one())
-    blob[-3] ^= 1
-    db.transact(lambda connection: connection.execute(update(tables.document_maps).values(arrays=bytes(blob))))
+    flip_part(db, snapshot, snapshots.MAP)
     (damage,) = check.check_store(db).damages
-    assert f"map of documents under snapshot {snapshot} is damaged" in damage.what
+    assert damage.what == f"maps of documents under snapshot {snapshot}, from document 0 on, are damaged"
     assert find(db, run) is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sqlalchemy import inspect, text
 
-from topiary.store import corpora, corpus_writer, full_text, text_query
+from topiary.store import corpora, corpus_writer, full_text
 from topiary.store.blocks import DocumentBlock, StoredCounts
 from topiary.store.full_text import LONGEST, MOST_BYTES, list_words, split_query, split_words
 
@@ -72,9 +72,9 @@ def test_the_index_finds_what_looking_through_the_documents_finds(db, words, num
 
 @pytest.mark.parametrize(("query", "message"), [("/(/", "is wrong"), ("/(a|aa)+$/", "takes longer than")])
 def test_an_expression_that_is_wrong_or_never_ends_is_an_error(db, monkeypatch, query, message):
-    monkeypatch.setattr(text_query, "LONGEST_SEARCH", 0.05)
+    monkeypatch.setattr(full_text, "LONGEST_SEARCH", 0.05)
     monkeypatch.setitem(globals(), "TEXTS", ["a" * 60 + "b"] * 5)
-    with pytest.raises(text_query.QueryError, match=message):
+    with pytest.raises(full_text.QueryError, match=message):
         corpora.find_documents(db, add_corpus(db), query)
 
 

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text, update
 from store_samples import write_corpus
 
-from topiary.store import corpora, places, tables
+from topiary.store import corpora, database, tables
 from topiary.store.database import open_database
 from topiary.store.errors import ReplacedStore
 
@@ -12,7 +12,7 @@ from topiary.store.errors import ReplacedStore
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """The identity is read before every transaction instead of every few seconds."""
-    monkeypatch.setattr(places, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(database, "LOOK_SECONDS", 0.0)
 
 
 def test_every_store_has_an_identity_of_its_own_and_keeps_it(db, tmp_path):
@@ -27,14 +27,14 @@ def test_tables_of_another_store_in_the_same_place_are_refused(db):
     write_corpus(db)
     other = open_database(db.url)
     with other.write() as connection:
-        connection.execute(update(tables.schema_version).values(identity="another"))
+        connection.execute(update(tables.store_version).values(identity="another"))
     other.close()
     for use in (lambda: corpora.list_corpora(db), lambda: write_corpus(db, "more")):
         with pytest.raises(ReplacedStore, match="another store has taken the place of"):
             use()
     other = open_database(db.url)
     with other.write() as connection:
-        connection.execute(update(tables.schema_version).values(identity=db.identity.drawn))
+        connection.execute(update(tables.store_version).values(identity=db.identity.drawn))
     other.close()
     assert [row.name for row in corpora.list_corpora(db)] == ["food"]
 
@@ -44,7 +44,7 @@ def test_tables_that_were_dropped_are_missed(db):
     other = open_database(db.url)
     other.identity.drawn = None
     with other.write() as connection:
-        connection.execute(text("DROP TABLE schema_version"))
+        connection.execute(text("DROP TABLE store_version"))
     other.close()
     with pytest.raises(ReplacedStore, match=r"the tables of the store .* were deleted while it was open"):
         corpora.list_corpora(db)

@@ -256,7 +256,9 @@ def same_arrays(found, given) -> bool:
 
 def count(db) -> int:
     with db.read() as connection:
-        return connection.execute(select(func.count()).select_from(tables.predictions)).scalar_one()
+        return connection.execute(
+            select(func.count()).where(tables.snapshot_parts.c.kind == snapshots.PREDICTIONS)
+        ).scalar_one()
 
 
 @pytest.fixture
@@ -293,26 +295,14 @@ def test_later_predictions_replace_earlier_ones(db, run, snapshot):
     assert count(db) == 1
 
 
-def test_the_size_is_that_of_the_bytes(db, snapshot):
-    snapshots.save_predictions(db, snapshot, ME, arrays())
-    with db.read() as connection:
-        size, blob = connection.execute(select(tables.predictions.c.size, tables.predictions.c.arrays)).one()
-    assert size == len(blob) < 2 * sum(array.nbytes for array in arrays().values())
-
-
 @pytest.mark.parametrize("place", [0, 30, 200, -1])
 def test_one_altered_bit_anywhere_makes_them_unknown(db, run, snapshot, place):
     snapshots.save_predictions(db, snapshot, ME, arrays())
     with db.write() as connection:
-        blob = bytearray(connection.execute(select(tables.predictions.c.arrays)).scalar_one())
+        is_predictions = tables.snapshot_parts.c.kind == snapshots.PREDICTIONS
+        blob = bytearray(connection.execute(select(tables.snapshot_parts.c.arrays).where(is_predictions)).scalar_one())
         blob[place] ^= 1
-        connection.execute(update(tables.predictions).values(arrays=bytes(blob)))
-    assert snapshots.load_predictions(db, run, snapshot, ME) is None
-
-
-def test_bytes_that_were_never_arrays_are_unknown_even_with_their_checksum(db, run, snapshot, monkeypatch):
-    monkeypatch.setattr(snapshots, "pack_arrays", lambda arrays: b"TOPIARY2 but no more")
-    snapshots.save_predictions(db, snapshot, ME, arrays())
+        connection.execute(update(tables.snapshot_parts).where(is_predictions).values(arrays=bytes(blob)))
     assert snapshots.load_predictions(db, run, snapshot, ME) is None
 
 
@@ -381,7 +371,7 @@ def test_killed_half_way_the_earlier_ones_stay(db, run, snapshot):
     snapshots.save_predictions(db, snapshot, ME, arrays())
 
     def die(connection, cursor, statement, *rest):
-        if statement.startswith("INSERT INTO predictions"):
+        if statement.startswith("INSERT INTO snapshot_parts"):
             raise KeyboardInterrupt
 
     event.listen(db._engine, "before_cursor_execute", die)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from topiary.store.text_query import TextQuery
+from topiary.store.full_text import TextQuery
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def contents(db):
     """Every row of every table, as the databases hold them."""
     with db.read() as connection:
         names = ["corpora", "corpus_words", "corpus_blocks", "corpus_texts", "runs", "points", "events", "snapshots"]
-        names += ["checkpoints", "earlier_checkpoints", "checkpoint_parts", "topic_labels", "schema_version"]
+        names += ["checkpoints", "earlier_checkpoints", "checkpoint_parts", "topic_labels"]
         return {name: sorted(map(_plain, connection.execute(text(f"SELECT * FROM {name}")))) for name in names}
 
 

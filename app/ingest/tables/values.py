@@ -14,7 +14,7 @@ import numpy as np
 from dateutil import parser as dateutil
 
 from topiary.app.ingest.tables.names import IDS, names_a_date, names_an_id, plain_name, split_words
-from topiary.store.column_rows import CATEGORY, DATE, DAY_FIRST, DECIMAL_COMMA, ID, NUMBER, TEXT
+from topiary.store.corpus_rows import CATEGORY, DATE, DAY_FIRST, DECIMAL_COMMA, ID, NUMBER, TEXT
 
 # What programs write for a missing value.  "none" is not here: it may be an answer in a survey, or a class.
 MISSING = frozenset((
@@ -530,7 +530,7 @@ _NOT_DIGITS = re.compile(rf"[,'{_BLANKS}]")
 
 
 class ChosenKind(NamedTuple):
-    """The kind of a column, how its texts are to be read (see `store.column_rows`), and its categories, in order."""
+    """The kind of a column, how its texts are to be read (see `store.corpus_rows`), and its categories, in order."""
 
     kind: str
     notation: str = ""

@@ -44,7 +44,6 @@ _REASONS = {
     "stopped": "was stopped before its first snapshot; resume it in the bar above",
     "silent": "has fallen silent before its first snapshot; Watch offers to resume it",
     "failed": "failed before its first snapshot; Watch says why and what may fix it",
-    "damaged": "is damaged and has no snapshot; Watch says why and what may fix it",
     "finished": "finished without a snapshot; start another run on the Runs page",
     "queued": "is waiting for its turn; its first topics appear here a few seconds after it starts",
 }
@@ -77,8 +76,7 @@ SILENT = (
     "outside. Nothing that was written is lost."
 )
 _ICONS = {"retry": "fork", "resume": "play", "log": "page", "delete": "trash"}
-_HEADINGS = {"failed": "failed", "silent": "has fallen silent", "damaged": "is damaged"}
-DAMAGED_WAYS = (("delete", "Delete the run"),)
+_HEADINGS = {"failed": "failed", "silent": "has fallen silent"}
 SILENT_WAYS = (("resume", "Resume from the checkpoint"), ("log", "Show the log"))
 
 
@@ -92,7 +90,7 @@ class LogTail(NamedTuple):
 def draw_failure(
     run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: LogTail | None = None, cause: str = ""
 ) -> str:
-    """Return the notice of a failed, silent or damaged run, with buttons; empty for other runs.
+    """Return the notice of a failed or silent run, with buttons; empty for other runs.
 
     Parameters
     ----------
@@ -108,13 +106,7 @@ def draw_failure(
     """
     if state not in _HEADINGS:
         return ""
-    sentence = (
-        (_choose_sentence(cause) if cause else SILENT)
-        if state == "silent"
-        else describe_damage(run)
-        if state == "damaged"
-        else _choose_sentence(run.message)
-    )
+    sentence = (_choose_sentence(cause) if cause else SILENT) if state == "silent" else _choose_sentence(run.message)
     buttons = "".join(_draw_button(run, action, words, strong=not index) for index, (action, words) in enumerate(ways))
     dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)
     return (
@@ -122,12 +114,6 @@ def draw_failure(
         f"<p>{escape(sentence)}</p>"
         f'<div class="tp-fault-acts">{buttons}</div>{_draw_log(log)}{dialog}</section>'
     )
-
-
-def describe_damage(run: RunFacts) -> str:
-    """Return a sentence about the damaged cells of a run's row, and what to do about them."""
-    remedy = "Restore the store from a backup, or delete the run" if run.unusable else "It can continue anyway"
-    return f"Cells of its row in the store cannot be read: {run.damage}. {remedy}."
 
 
 def draw_damage(sentence: str) -> str:

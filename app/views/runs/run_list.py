@@ -277,23 +277,21 @@ def _group_runs(run: RunFacts) -> str:
 
 
 def _describe_state(run: RunFacts, state: str) -> str:
-    """Return the line below the state: the age of the heartbeat, the damage, the worker's message, or the date."""
+    """Return the line below the state: the age of the heartbeat, the worker's message, or the date."""
     since = _describe_date(run, state)
     if state == "running":
         line = f"heartbeat {format_age(run.heartbeat_age)}"
     elif state == "silent":
         line = f"no heartbeat for {format_span(run.heartbeat_age)}"
-    elif state == "damaged":
-        line = run.damage
     else:
         line = run.message if state in ("failed", "queued") and run.message else _find_date(run)
-    hint = ". ".join(filter(None, (run.damage if state == "damaged" else run.message, since)))
+    hint = ". ".join(filter(None, (run.message, since)))
     return f'<div class="tp-dim" title="{escape(hint)}">{escape(line)}</div>'
 
 
 def _describe_date(run: RunFacts, state: str) -> str:
     """Return in words since when a run is waiting or has ended; empty while it is being trained."""
-    if state in ("running", "silent", "damaged"):
+    if state in ("running", "silent"):
         return ""
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
     return f"{name} {_find_date(run)}, by the clock of the database"
@@ -371,8 +369,6 @@ def _draw_fork_button(run: RunFacts, *, labelled: bool, bare: bool) -> str:
 
 def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
     """Return buttons for the requests that fit a run's state (pause, stop, resume, start first), of class ``look``."""
-    if state == "damaged" and not run.unusable:  # the worker that continues the run repairs its row
-        state = run.state
     return "".join(
         write_element(
             "button",

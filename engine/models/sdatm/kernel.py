@@ -50,35 +50,156 @@ class SdatmKernel(HybridKernel, PredictingKernel):
 
     def init(self, seed: int) -> State:
         """Return the first state, with all encoders and their classifiers."""
-        return _init_state(self.at, seed)
+        state = hybrid.init_state(self.at, seed, self._make_classifier(seed).make_weights(seed, self.config.layers))
+        return hybrid.add_encoders(
+            state, (self._draw_encoder(seed, number, self.config.layers) for number in range(1, self.config.encoders))
+        )
+
+    def _draw_encoder(self, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
+        """Draw the initial weights of an additional encoder and its classifier."""
+        own_seed = hybrid.derive_seed(seed, number)
+        rng = streams.make_generator(own_seed, streams.ENCODER)
+        encoding = hybrid.draw_encoder(self.at, rng, self.at.facts.n_words, widths)
+        return (*encoding, *self._make_classifier(own_seed).make_weights(own_seed, widths))
 
     def gather(self, seed: int, state: State, docs: Batch, local: None) -> tuple[HybridStatistics, None]:
-        """Return the statistics of a mini-batch, whose images are moved at random if the settings ask for it."""
-        return _gather_statistics(self.at, seed, state, docs), None
+        """Return the summed statistics of documents, shifted at random if they are images and the settings ask for it.
+
+        The number of tokens is that of the images before they were shifted.
+        """
+        config, shape, classifier = self.config, self.at.facts.image_shape, self._make_classifier(seed, state)
+        if not (shape and config.moved):
+            return hybrid_step.gather_statistics(self.at, seed, state, docs, classifier), None
+        shifted = shift_at_random(docs, shape, config.moved, seed, int(state.t) + 1)
+        statistics = hybrid_step.gather_statistics(self.at, seed, state, shifted, classifier)
+        return statistics._replace(tokens=int(docs.counts.sum())), None
 
     def move(self, seed: int, state: State, statistics: HybridStatistics) -> tuple[State, Info]:
         """Move the encoders and classifiers up their gradients, then Phi and r by the counts."""
-        return hybrid_step.move_state(self.at, seed, state, statistics, _make_classifier(self.at, seed, state))
+        return hybrid_step.move_state(self.at, seed, state, statistics, self._make_classifier(seed, state))
+
+    def _make_classifier(self, seed: int, state: State | None = None) -> Classifier:
+        """Return the classifier of the settings; after a fork, ``state`` tells from when on labels are used."""
+        config = self.config
+        return Classifier(
+            n_classes=max(1, self.at.facts.n_classes),
+            hidden=config.hidden if config.classifier == "network" else (),
+            weight=config.label_weight,
+            first=self._find_label_start(state),
+            ramp=config.label_ramp,
+            rate=config.label_rate,
+            n_documents=self.at.facts.n_documents,
+            read=config.read_share,
+            seed=seed,
+            shortcut=config.shortcut,
+            dropout=config.dropout,
+            decay=config.decay,
+        )
+
+    def _find_label_start(self, state: State | None) -> int:
+        """Return the mini-batch after which labels are used: that of the settings, or the one at which it was forked.
+
+        The latter holds if the parent run had an encoder; ``state.since`` then has the step after which the encoder
+        began, and the step after which labels are used.
+        """
+        return int(state.since[1]) if state is not None and state.since else self.config.label_start
 
     def infer(self, seed: int, state: State, docs: Batch, sweeps: Sweeps | None = None) -> Local:
-        """Return posterior means of theta of every layer, by Gibbs sweeps or by the encoder."""
-        return _infer_theta(self.at, seed, state, docs, sweeps)
+        """Return posterior means of theta of every layer, by Gibbs sweeps or by the encoder.
+
+        An encoder that learns labels represents little of a document except its class.  Once labels are used, sweeps
+        therefore take its place, if the setting ``placed_by`` says so.
+        """
+        learns_labels = self._make_classifier(seed, state).weigh_labels(int(state.t)) > 0.0
+        if learns_labels and self.config.placed_by == "sweeps":
+            return amortised.sweep_theta(self.at, seed, state, docs, sweeps)
+        return amortised.infer_theta(self.at, _average_state(state), docs)
+
+    def read_features(self, state: State, docs: Batch) -> list[FloatArray]:
+        """Return the features of documents that the classifier reads, from the mean activations of the encoder."""
+        theta = amortised.infer_theta(self.at, _average_state(state), docs).theta
+        return compute_features(theta, amortised.make_prior(self.at, state, docs).sizes)
+
+    def predict(self, seed: int, state: State, docs: Batch, draws: int | None = None) -> FloatArray:
+        """Return the probability of every class, averaged over encoders, and draws of activations and weights (36)."""
+        encoders = list(hybrid.split_encoders(state))
+        n_samples_each = -(-(draws or self.config.predict_samples) // len(encoders))
+        predictions = [
+            self._predict_shifted(hybrid.derive_seed(seed, number), _average_state(member), docs, n_samples_each)
+            for number, member in enumerate(encoders)
+        ]
+        return np.asarray(sum(predictions) / len(predictions))
+
+    def _predict_shifted(self, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
+        """Return the probability of every class by one encoder, averaged over draws and, for images, over shifts."""
+        if not self.config.moved or self.at.facts.image_shape is None:
+            return self._predict_once(seed, state, docs, n_samples)
+        shifts = list_shifts(self.config.moved)[:n_samples]
+        n_samples_each = -(-n_samples // len(shifts))
+        predictions = [
+            self._predict_once(
+                seed, state, shift_images(docs, self.at.facts.image_shape, *shift), n_samples_each, first
+            )
+            for first, shift in zip(range(0, n_samples_each * len(shifts), n_samples_each), shifts, strict=True)
+        ]
+        return np.asarray(sum(predictions) / len(predictions))
+
+    def _predict_once(self, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0) -> FloatArray:
+        """Return the probability of every class by one encoder, averaged over draws."""
+        classifier = self._make_classifier(seed)
+        weights = state.weights[PER_LAYER * len(state.phi) :]
+        sums: FloatArray = np.zeros((len(docs.documents), classifier.n_classes))
+        for first, last, table, draws in amortised.draw_tables(self.at, seed, state, docs, n_samples, first_sample):
+            for number, (theta, sizes) in enumerate(draws, first_sample):
+                sums[first:last] += classifier.predict_classes(weights, theta, sizes, table.documents, number)[
+                    : last - first
+                ]
+        return sums / n_samples
 
     def keep(self, state: State) -> dict[str, Array]:
-        """Return the arrays of a snapshot other than topics."""
-        return _keep_state(self.at, state)
+        """Return the arrays of a DATM snapshot, those of all encoders, and ``class_weights.l`` (C, K_l)."""
+        arrays = (
+            hybrid.keep_state(_average_state(state))
+            | {"labels_since": np.array(self._find_label_start(state))}
+            | hybrid.keep_encoders(state)
+        )
+        return arrays | {
+            f"class_weights.{layer}": table for layer, table in enumerate(self._average_class_weights(state))
+        }
+
+    def _average_class_weights(self, state: State) -> list[FloatArray]:
+        """Return the weights of topics for classes, (C, K_l) per layer, averaged over encoders as predictions are."""
+        widths = tuple(phi.shape[1] for phi in state.phi)
+        all_head_weights = (
+            _average_state(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state)
+        )
+        tables = [
+            self._make_classifier(0).compute_class_weights(head_weights, widths) for head_weights in all_head_weights
+        ]
+        return [np.asarray(sum(layers) / len(tables)) for layers in zip(*tables, strict=True)]
 
     def restore(self, seed: int, arrays: dict[str, Array]) -> State:
         """Return the state that continues a snapshot."""
-        return _restore_state(self.at, seed, arrays)
+        n_layers = sum(name.startswith("phi.") for name in arrays)
+        widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
+        state = hybrid.restore_state(self.at, seed, arrays, self._make_classifier(seed).make_weights(seed, widths))
+        return hybrid.add_encoders(
+            state, (self._restore_encoder(seed, number, state, arrays) for number in range(1, self.config.encoders))
+        )
 
-    def predict(self, seed: int, state: State, docs: Batch, draws: int | None = None) -> FloatArray:
-        """Return the probability of every class, averaged over encoders, draws and shifts (eq. 36)."""
-        return _predict_classes(self.at, seed, state, docs, draws or self.at.config.predict_samples)
+    def _restore_encoder(
+        self, seed: int, number: int, state: State, arrays: dict[str, Array]
+    ) -> tuple[FloatArray, ...]:
+        """Return the weights of an additional encoder, continued from a snapshot.
 
-    def read_features(self, state: State, docs: Batch) -> list[FloatArray]:
-        """Return the features of documents that the classifier reads."""
-        return _read_features(self.at, state, docs)
+        If the snapshot does not have this encoder, it starts as a copy of the main encoder with a new classifier.
+        Labels are used at once then, and an untrained encoder would impair the mean predictions until it has caught up.
+        """
+        n, widths = PER_LAYER * len(state.phi), tuple(phi.shape[1] for phi in state.phi)
+        fresh = self._draw_encoder(seed, number, widths)
+        initial = hybrid.restore_weights(arrays, "weights", fresh[:n])
+        name = f"encoder.{number}"
+        return (*hybrid.restore_weights(arrays, name, initial), *hybrid.restore_weights(arrays, name, fresh[n:], n))
 
 
 def _estimate_prediction_cost(config: Config) -> float:
@@ -90,171 +211,9 @@ def _estimate_prediction_cost(config: Config) -> float:
     return (350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders) * per_shift
 
 
-def _gather_statistics(setup: Hybrid, seed: int, state: State, docs: Batch) -> HybridStatistics:
-    """Return the summed statistics of documents, shifted at random if they are images and the settings ask for it.
-
-    The number of tokens is that of the images before they were shifted.
-    """
-    config, shape, classifier = setup.config, setup.facts.image_shape, _make_classifier(setup, seed, state)
-    if not (shape and config.moved):
-        return hybrid_step.gather_statistics(setup, seed, state, docs, classifier)
-    shifted = shift_at_random(docs, shape, config.moved, seed, int(state.t) + 1)
-    return hybrid_step.gather_statistics(setup, seed, state, shifted, classifier)._replace(
-        tokens=int(docs.counts.sum())
-    )
-
-
-def _make_classifier(setup: Hybrid, seed: int, state: State | None = None) -> Classifier:
-    """Return the classifier that the settings describe; after a fork, ``state`` tells from when on labels are used."""
-    config = setup.config
-    return Classifier(
-        n_classes=max(1, setup.facts.n_classes),
-        hidden=config.hidden if config.classifier == "network" else (),
-        weight=config.label_weight,
-        first=_find_label_start(setup, state),
-        ramp=config.label_ramp,
-        rate=config.label_rate,
-        n_documents=setup.facts.n_documents,
-        read=config.read_share,
-        seed=seed,
-        shortcut=config.shortcut,
-        dropout=config.dropout,
-        decay=config.decay,
-    )
-
-
-def _find_label_start(setup: Hybrid, state: State | None) -> int:
-    """Return the mini-batch after which labels are used: that of the settings, or the one at which the run was forked.
-
-    The latter holds if the parent run had an encoder; ``state.since`` then has the step after which the encoder began,
-    and the step after which labels are used.
-    """
-    return int(state.since[1]) if state is not None and state.since else setup.config.label_start
-
-
-def _init_state(setup: Hybrid, seed: int) -> State:
-    state = hybrid.init_state(setup, seed, _make_classifier(setup, seed).make_weights(seed, setup.config.layers))
-    return hybrid.add_encoders(
-        state, (_draw_encoder(setup, seed, number, setup.config.layers) for number in range(1, setup.config.encoders))
-    )
-
-
-def _draw_encoder(setup: Hybrid, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
-    """Draw the initial weights of an additional encoder and its classifier."""
-    own_seed = hybrid.derive_seed(seed, number)
-    rng = streams.make_generator(own_seed, streams.ENCODER)
-    encoding = hybrid.draw_encoder(setup, rng, setup.facts.n_words, widths)
-    return (*encoding, *_make_classifier(setup, own_seed).make_weights(own_seed, widths))
-
-
 def _average_state(state: State) -> State:
     """Return the state for inference and prediction: with the mean weights since labels are used, if there are any."""
     return state._replace(weights=state.steady or state.weights)
-
-
-def _keep_state(setup: Hybrid, state: State) -> dict[str, Array]:
-    """Return the arrays of a DATM snapshot, and of all encoders, and the class weights ``class_weights.l`` (C, K_l)."""
-    arrays = (
-        hybrid.keep_state(_average_state(state))
-        | {"labels_since": np.array(_find_label_start(setup, state))}
-        | hybrid.keep_encoders(state)
-    )
-    return arrays | {
-        f"class_weights.{layer}": table for layer, table in enumerate(_average_class_weights(setup, state))
-    }
-
-
-def _average_class_weights(setup: Hybrid, state: State) -> list[FloatArray]:
-    """Return the weights of topics for classes, (C, K_l) per layer, averaged over encoders as predictions are."""
-    widths = tuple(phi.shape[1] for phi in state.phi)
-    all_head_weights = (
-        _average_state(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state)
-    )
-    tables = [
-        _make_classifier(setup, 0).compute_class_weights(head_weights, widths) for head_weights in all_head_weights
-    ]
-    return [np.asarray(sum(layers) / len(tables)) for layers in zip(*tables, strict=True)]
-
-
-def _restore_state(setup: Hybrid, seed: int, arrays: dict[str, Array]) -> State:
-    n_layers = sum(name.startswith("phi.") for name in arrays)
-    widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
-    state = hybrid.restore_state(setup, seed, arrays, _make_classifier(setup, seed).make_weights(seed, widths))
-    return hybrid.add_encoders(
-        state, (_restore_encoder(setup, seed, number, state, arrays) for number in range(1, setup.config.encoders))
-    )
-
-
-def _restore_encoder(
-    setup: Hybrid, seed: int, number: int, state: State, arrays: dict[str, Array]
-) -> tuple[FloatArray, ...]:
-    """Return the weights of an additional encoder, continued from a snapshot.
-
-    If the snapshot does not have this encoder, it starts as a copy of the main encoder with a new classifier.  Labels
-    are used at once then, and an untrained encoder would impair the mean predictions until it has caught up.
-    """
-    n, widths = PER_LAYER * len(state.phi), tuple(phi.shape[1] for phi in state.phi)
-    fresh = _draw_encoder(setup, seed, number, widths)
-    initial = hybrid.restore_weights(arrays, "weights", fresh[:n])
-    name = f"encoder.{number}"
-    return (*hybrid.restore_weights(arrays, name, initial), *hybrid.restore_weights(arrays, name, fresh[n:], n))
-
-
-def _infer_theta(setup: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    """Return posterior means of theta of every layer, by Gibbs sweeps or by the encoder.
-
-    An encoder that learns labels represents little of a document except its class.  Once labels are used, sweeps
-    therefore take its place, if the setting ``placed_by`` says so.
-    """
-    learns_labels = _make_classifier(setup, seed, state).weigh_labels(int(state.t)) > 0.0
-    if learns_labels and setup.config.placed_by == "sweeps":
-        return amortised.sweep_theta(setup, seed, state, docs, sweeps)
-    return amortised.infer_theta(setup, _average_state(state), docs)
-
-
-def _read_features(setup: Hybrid, state: State, docs: Batch) -> list[FloatArray]:
-    """Return the features of documents that the classifier reads, computed from the mean activations of the encoder."""
-    theta = amortised.infer_theta(setup, _average_state(state), docs).theta
-    return compute_features(theta, amortised.make_prior(setup, state, docs).sizes)
-
-
-def _predict_classes(setup: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
-    """Return the probability of every class, averaged over encoders and draws of activations and weights (eq. 36)."""
-    encoders = list(hybrid.split_encoders(state))
-    n_samples_each = -(-n_samples // len(encoders))
-    predictions = [
-        _predict_shifted(setup, hybrid.derive_seed(seed, number), _average_state(member), docs, n_samples_each)
-        for number, member in enumerate(encoders)
-    ]
-    return np.asarray(sum(predictions) / len(predictions))
-
-
-def _predict_shifted(setup: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
-    """Return the probability of every class by one encoder, averaged over draws and, for images, over shifts."""
-    if not setup.config.moved or setup.facts.image_shape is None:
-        return _predict_once(setup, seed, state, docs, n_samples)
-    shifts = list_shifts(setup.config.moved)[:n_samples]
-    n_samples_each = -(-n_samples // len(shifts))
-    predictions = [
-        _predict_once(setup, seed, state, shift_images(docs, setup.facts.image_shape, *shift), n_samples_each, first)
-        for first, shift in zip(range(0, n_samples_each * len(shifts), n_samples_each), shifts, strict=True)
-    ]
-    return np.asarray(sum(predictions) / len(predictions))
-
-
-def _predict_once(
-    setup: Hybrid, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
-) -> FloatArray:
-    """Return the probability of every class by one encoder, averaged over draws."""
-    classifier = _make_classifier(setup, seed)
-    weights = state.weights[PER_LAYER * len(state.phi) :]
-    sums: FloatArray = np.zeros((len(docs.documents), classifier.n_classes))
-    for first, last, table, draws in amortised.draw_tables(setup, seed, state, docs, n_samples, first_sample):
-        for number, (theta, sizes) in enumerate(draws, first_sample):
-            sums[first:last] += classifier.predict_classes(weights, theta, sizes, table.documents, number)[
-                : last - first
-            ]
-    return sums / n_samples
 
 
 def list_shifts(most: int) -> list[tuple[int, int]]:

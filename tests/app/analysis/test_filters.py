@@ -16,7 +16,7 @@ from topiary.app.analysis.filters import (
     write_line,
 )
 from topiary.app.analysis.shares import LayerUse
-from topiary.store.column_rows import CorpusColumn
+from topiary.store.corpus_rows import CorpusColumn
 from topiary.store.errors import NotFound
 from topiary.store.shares import LayerShares
 

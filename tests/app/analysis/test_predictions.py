@@ -37,6 +37,7 @@ __all__ = ["plain_model"]
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAIN = {
+    "analysis/errors",
     "jobs/claim",
     "jobs/compile_kernels",
     "jobs/launcher",
@@ -77,7 +78,9 @@ def warned(monkeypatch):
 
 def rows(db):
     with db.read() as connection:
-        return connection.execute(select(func.count()).select_from(tables.predictions)).scalar_one()
+        return connection.execute(
+            select(func.count()).where(tables.snapshot_parts.c.kind == "predictions")
+        ).scalar_one()
 
 
 def written(found):
@@ -223,8 +226,10 @@ def test_a_damaged_row_is_computed_again_and_mended(db):
     run = plant(db)
     made = Program(db).cache.fetch(run.number, 0)
     with db.write() as connection:
-        blob = connection.execute(select(tables.predictions.c.arrays)).scalar_one()
-        connection.execute(update(tables.predictions).values(arrays=blob[: len(blob) // 2]))
+        parts = tables.snapshot_parts
+        is_it = parts.c.kind == "predictions"
+        blob = connection.execute(select(parts.c.arrays).where(is_it)).scalar_one()
+        connection.execute(update(parts).where(is_it).values(arrays=blob[: len(blob) // 2]))
     again, after = Program(db), Program(db)
     assert written(again.cache.fetch(run.number, 0)) == written(made)
     assert written(after.cache.fetch(run.number, 0)) == written(made)

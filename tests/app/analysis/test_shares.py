@@ -10,7 +10,8 @@ from inference_samples import DOCUMENTS, plain_model, plant
 
 from topiary.app.analysis.document_table import DocumentFilter
 from topiary.app.analysis.hierarchy import UseOfTopic
-from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import (
     LENGTH,
     LayerUse,
@@ -20,11 +21,10 @@ from topiary.app.analysis.shares import (
     find_nearest,
     order_documents,
 )
-from topiary.app.jobs.shares import hash_share_origin
+from topiary.app.jobs.plan import hash_share_origin
 from topiary.app.live.feed import Feed
 from topiary.app.pages import documents_requests
 from topiary.app.pages.documents_requests import TableRequest, find_selection, must_compile_rows, place_rows
-from topiary.app.pages.requests import list_topic_uses
 from topiary.engine.hierarchy.shares import cut_shares
 from topiary.store import corpora, runs, shares
 from topiary.store.database import Database, open_database
@@ -47,7 +47,7 @@ def context(db: Database) -> Iterator[SimpleNamespace]:
     feed.look_now()
     started: list[tuple[int, int]] = []
     actions = SimpleNamespace(place_documents=lambda *request: started.append(request), started=started)
-    yield SimpleNamespace(db=db, feed=feed, actions=actions)
+    yield SimpleNamespace(db=db, feed=feed, actions=actions, reader=feed.reader)
     feed.stop()
 
 
@@ -69,7 +69,7 @@ def test_table_topic_document_and_matrix_have_the_same_share(db: Database, conte
         assert first is not None
         assert second is not None
         assert first.share == matrix[document, hierarchy.place(first.node)]
-        uses = dict(list_topic_uses(context, hierarchy, first.node))
+        uses = dict(context.reader.rank(hierarchy, first.node).list_uses())
         assert uses[document] == first.share
         best = inference.find_paths(placed[document], 99)
         through = sum(path.share for path in best if path.nodes[0] == second.node)
@@ -94,11 +94,11 @@ def test_a_topic_lists_examples_until_all_documents_are_placed_and_then_all_that
 ) -> None:
     hierarchy = context.feed.hierarchy(1)
     node = hierarchy.nodes(1)[0]
-    assert list_topic_uses(context, hierarchy, node, 8) == hierarchy.uses(node, 8)
+    assert context.reader.rank(hierarchy, node).list_uses(8) == hierarchy.uses(node, 8)
     place_all(db)
     expected = [n for n in range(DOCUMENTS) if n % 4 == hierarchy.place(node)]
-    assert [use.document for use in list_topic_uses(context, hierarchy, node)] == expected
-    assert [use.document for use in list_topic_uses(context, hierarchy, node, 2)] == expected[:2]
+    assert [use.document for use in context.reader.rank(hierarchy, node).list_uses()] == expected
+    assert [use.document for use in context.reader.rank(hierarchy, node).list_uses(2)] == expected[:2]
     request = TableRequest(1, 0, DocumentFilter(subject=f"L1:{node.column + 1}"))
     assert find_selection(context, request, lambda: True).selection.read_page(0, 99) == expected
 
@@ -108,10 +108,10 @@ def test_a_damaged_block_is_left_to_the_old_ways_and_mended_by_the_next_who_may_
 ) -> None:
     row, snapshot = place_all(db)
     with db.write() as connection:
-        connection.exec_driver_sql("UPDATE share_blocks SET arrays = x'00'")
+        connection.exec_driver_sql("UPDATE snapshot_parts SET arrays = x'00' WHERE kind = 'shares'")
     hierarchy = context.feed.hierarchy(1)
     node = hierarchy.nodes(1)[0]
-    assert list_topic_uses(context, hierarchy, node) == hierarchy.uses(node)
+    assert context.reader.rank(hierarchy, node).list_uses() == hierarchy.uses(node)
     assert set(place_rows(context, 1, snapshot.number, [3, 4])) == {3, 4}
     assert len(fetch_use(db, row, snapshot, 1).layer.rest) == DOCUMENTS
 
@@ -122,7 +122,7 @@ def test_documents_appended_later_are_placed_in_the_background(db: Database, con
     assert context.actions.started == []
     made_by = hash_share_origin(row)
     with db.write() as connection:
-        connection.exec_driver_sql("DELETE FROM share_sets")
+        connection.exec_driver_sql("DELETE FROM snapshot_parts WHERE kind = 'shares'")
     shares.begin_set(db, snapshot.number, made_by)
     layer = LayerShares(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.uint16), np.ones(1, np.uint16))
     shares.append_block(db, snapshot.number, made_by, 0, [layer, layer], np.ones(1))

@@ -6,8 +6,7 @@ from inference_samples import DOCUMENTS, arrays, plain_model, plant
 
 from topiary.app.analysis import inference
 from topiary.app.analysis.errors import ReadError
-from topiary.app.analysis.inference import find_snapshot
-from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot, read_hierarchy
 from topiary.app.analysis.shares import fetch_use
 from topiary.app.analysis.topic_samples import sample_topics
 from topiary.app.analysis.trends import DocumentGroups, describe_bands, measure_by_group

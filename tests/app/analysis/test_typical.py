@@ -5,8 +5,7 @@ import pytest
 from trend_samples import DOCUMENTS, plant_trends
 
 from topiary.app.analysis import typical
-from topiary.app.analysis.inference import find_snapshot
-from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot, read_hierarchy
 from topiary.app.analysis.shares import fetch_use
 from topiary.app.analysis.typical import find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.engine.contract import Counts

@@ -1,14 +1,16 @@
 """The commands check, backup and prune: what they print, and their exit statuses."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
 from store_samples import claimed_run, flip_snapshot
 
-from topiary.app.cli import main
+from topiary.app.cli import main, stores
 from topiary.store import checkpoints, runs, snapshots
-from topiary.store.database import open_database
+from topiary.store.database import find_default_path, open_database
 
 
 @pytest.fixture
@@ -39,17 +41,17 @@ def damage(path, minibatch):
 def test_a_whole_store_is_said_to_be_whole(capsys, path):
     status, out, _ = call(capsys, "check", "--store", path)
     assert status == 0
-    read = "1 corpus, 2 blocks of documents, 1 run, 2 events, 6 snapshots, 1 checkpoint"
+    read = "1 corpus, 2 blocks of documents, 1 run, 1 checkpoint, 2 events, 6 snapshots"
     first, second = out.splitlines()
-    assert first == f"{path}: what has a checksum is as it was written, and every row can be read (read: {read})"
-    assert second.startswith("without checksums: all rows (of runs, corpora, events, points and notes, names")
+    assert first == f"{path}: everything is as it was written (read: {read})"
+    assert second.startswith("not verified: the indexes for searching")
 
 
 def test_damage_is_listed_with_what_it_means_and_the_status_is_1(capsys, path):
     damage(path, 4)
     status, out, _ = call(capsys, "check", "--store", path)
     assert status == 1
-    assert out.startswith("run 1, snapshot at mini-batch 4: stored arrays are damaged")
+    assert out.startswith("run 1, snapshot at mini-batch 4: its arrays are not what was written")
     assert "\n    the one before it is shown instead; topiary prune --damaged removes it\n" in out
     assert "1 damaged" in out
     status, out, _ = call(capsys, "check", "--store", path, "--json")
@@ -64,6 +66,28 @@ def test_a_file_that_sqlite_cannot_read_is_damage_too(capsys, path):
     status, out, err = call(capsys, "check", "--store", path)
     assert (status, err) == (1, "")
     assert "is damaged" in out
+
+
+def test_a_server_without_a_place_begins_a_store_next_to_one_from_before_and_says_so_once(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("TOPIARY_STORE", raising=False)
+    former = tmp_path / "topiary" / "store.db"
+    former.parent.mkdir()
+    with closing(sqlite3.connect(former)) as made:
+        made.executescript("CREATE TABLE schema_version (version INTEGER); CREATE TABLE runs (number INTEGER);")
+    before = former.read_bytes()
+    for line in (["runs"], ["runs", "--store", str(former)], ["import", str(former)]):
+        status, _, err = call(capsys, *line)
+        assert (status, "was made by a Topiary before version 0.1.0" in err) == (2, True)
+    assert stores._choose_store(None) is None
+    said = capsys.readouterr().err
+    assert f"{former} was made by a Topiary before version 0.1.0 and stays as it is; " in said
+    assert stores._choose_store(None) is None
+    assert capsys.readouterr().err == ""
+    assert call(capsys, "runs")[0] == 0
+    assert (former.read_bytes(), find_default_path().name) == (before, "store-2.db")
 
 
 def test_a_backup_is_made_and_none_is_overwritten(capsys, path, tmp_path):

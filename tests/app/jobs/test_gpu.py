@@ -80,7 +80,8 @@ def test_a_card_places_many_documents_at_a_time_and_their_shares_are_stored_in_b
     assert found[0] == found[1]
     assert sizes[-1] == 120
     with file.read() as connection:
-        rows = connection.execute(select(tables.share_blocks.c.documents)).all()
+        parts = tables.snapshot_parts.c
+        rows = connection.execute(select(parts.documents).where(parts.kind == "shares")).all()
     assert [documents for (documents,) in rows] == [120, 50, 50, 20]
 
 

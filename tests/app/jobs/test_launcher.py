@@ -51,6 +51,7 @@ def kill(row):
 @pytest.mark.slow
 @pytest.mark.cores
 @pytest.mark.dialects
+@pytest.mark.nightly
 def test_a_worker_killed_at_random_moments_and_resumed_is_bit_identical_to_one_never_interrupted(db):
     whole = order(db, minibatches=LONG, averaged=True).number
     run = order(db, minibatches=LONG, averaged=True).number
@@ -103,7 +104,7 @@ def test_stop_keeps_what_there_is_and_can_be_taken_back(db):
 
 
 @pytest.mark.skipif(not POSIX, reason="Windows ends processes without asking them")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)])
 def test_a_worker_asked_to_end_pauses_with_a_checkpoint(db, number):
     run = order(db, minibatches=20_000).number
     launcher.start_queued_runs(db)
@@ -268,6 +269,7 @@ while True:
 
 @pytest.mark.skipif(not POSIX, reason="the lock of another program is that of POSIX")
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.nightly
 def test_each_run_is_started_once_by_two_servers_while_the_store_is_locked(db, monkeypatch):
     monkeypatch.setenv("TOPIARY_WORKERS", "2")
     command, more = [sys.executable, "-c", SERVER, db.url], {"env": process.build_environment(db.url)}

@@ -12,7 +12,7 @@ from process_samples import NOBODY, order, small_corpus
 
 from topiary.app.analysis import map_process
 from topiary.app.analysis.document_map import find_map
-from topiary.app.analysis.inference import find_snapshot
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import find_shares
 from topiary.app.jobs import launcher, map_work, process, trainer
 from topiary.app.jobs.progress import Notice
@@ -98,13 +98,6 @@ def test_a_record_is_believed_while_its_process_lives(file, run):
     assert not map_work.read_map_notice(replace(row, state="queued")).sentence
     record.remove()
     assert runs.get_run(file, run).process == {name: value for name, value in row.process.items() if name != "map"}
-
-
-def test_damage_to_a_record_is_damage_to_the_row(file, run):
-    row = runs.get_run(file, run)
-    runs.record_process(file, run, row.attempt, {"map": {"pid": 1, "words": 3}})
-    assert "process" in runs.get_run(file, run).damage
-    assert map_work.read_map_notice(runs.get_run(file, run)) == Notice()
 
 
 def test_the_process_ends_with_one_sentence_if_the_run_is_deleted_or_resumed(file, run, monkeypatch, capsys):

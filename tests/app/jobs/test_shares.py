@@ -7,7 +7,8 @@ import pytest
 from process_samples import more_documents, order, small_corpus, written
 from sqlalchemy import select
 
-from topiary.app.analysis.inference import find_snapshot, open_inference
+from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import complete_shares, find_newest_shares, find_shares
 from topiary.app.jobs import claim, new_run, trainer
 from topiary.app.jobs import shares as work
@@ -62,7 +63,8 @@ def test_threads_and_blocks_change_no_bit_of_the_shares(file, monkeypatch):
         found.append(read(file, run))
     assert found[0] == found[1]
     with file.read() as connection:
-        assert len(connection.execute(select(tables.share_blocks)).all()) == 1 + 18
+        is_of_shares = tables.snapshot_parts.c.kind == "shares"
+        assert len(connection.execute(select(tables.snapshot_parts.c.first).where(is_of_shares)).all()) == 1 + 18
 
 
 @pytest.mark.parametrize("asked", ["pause", "stop", "signal"])
@@ -160,7 +162,9 @@ def test_a_run_that_trains_has_shares_of_its_late_snapshots_and_the_bits_of_one_
     assert written(file, live) == written(file, plain)
     assert read(file, live) == read(file, plain)
     with file.read() as connection:
-        assert len(connection.execute(select(tables.share_sets)).all()) == 2  # those of earlier snapshots are gone
+        is_of_shares = tables.snapshot_parts.c.kind == "shares"
+        snapshots_with_shares = select(tables.snapshot_parts.c.snapshot).where(is_of_shares).distinct()
+        assert len(connection.execute(snapshots_with_shares).all()) == 2  # those of earlier snapshots are gone
 
 
 def test_documents_are_placed_in_a_twentieth_of_the_time_of_training_and_training_never_waits_long(monkeypatch):

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from process_samples import SMALL, Written, bury, kill_after, more_documents, order, small_corpus, written
-from store_samples import flip_checkpoint
+from store_samples import damage_rows, flip_checkpoint
 
 from topiary.app.analysis.shares import find_shares
 from topiary.app.jobs import (
@@ -29,7 +29,7 @@ from topiary.app.jobs.run_rules import RunRequest
 from topiary.engine import models, settings
 from topiary.engine.hierarchy import evaluate
 from topiary.engine.hierarchy.topics import unpack_topics
-from topiary.store import checkpoints, corpora, corpus_writer, events, points, queue, runs, snapshots, tables
+from topiary.store import checkpoints, corpora, corpus_writer, events, points, queue, runs, snapshots
 from topiary.store.errors import Conflict, DamagedRow, LostClaim, StoreError
 from topiary.store.points import Point
 
@@ -616,25 +616,12 @@ def test_the_error_that_ended_a_run_is_named_first_and_not_that_it_could_not_be_
 
 def test_what_is_an_error_of_the_store_is_its_sentence_without_a_traceback(file, monkeypatch):
     run = order(file).number
-    with file.write() as connection:
-        connection.execute(tables.corpora.update().values(meta=[]))
+    damage_rows(file.path, "corpora", "UPDATE corpora SET meta = '[]'")
     with pytest.raises(DamagedRow):
         trainer.train_run(file, run)
     row = runs.get_run(file, run)
-    assert row.message.startswith("corpus 1 (small) is damaged: meta (JSON, but not as Topiary writes it); ")
+    assert row.message.startswith("corpus 1 is damaged: its row is not what was written; ")
     assert (row.state, row.traceback) == ("failed", "")
-
-
-@pytest.mark.parametrize("meta", [{}, {"effort": {}, "scores": [None, None]}, {"effort": {"colour": 1}, "scores": []}])
-def test_a_checkpoint_whose_costs_or_scores_are_damaged_gives_way_to_the_one_before(trained, monkeypatch, meta):
-    run = order(trained).number
-    assert kill_after(trained, run, 40)
-    bury(trained, run)
-    with trained.write() as connection:
-        connection.execute(tables.checkpoints.update().where(tables.checkpoints.c.run == run).values(meta=meta))
-    runs.requeue_run(trained, run)
-    trainer.train_run(trained, run)
-    assert written(trained, run) == written(trained, 1)
 
 
 def test_running_out_of_memory_is_said_in_a_sentence(file, monkeypatch):

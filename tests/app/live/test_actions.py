@@ -93,7 +93,7 @@ def test_a_viewer_is_refused(actions, verb):
 
 
 def test_what_an_analyst_does_is_in_the_audit_log_line_by_line(actions, tmp_path, monkeypatch):
-    monkeypatch.setattr(launcher, "find_work_state", lambda row: "paused")
+    monkeypatch.setattr(launcher, "find_state", lambda row: "paused")
     for name in ("send_request", "requeue_run"):
         monkeypatch.setattr(runs, name, lambda *_, **__: None)
     analyst = actions.on_behalf_of(Visitor("analyst", "192.0.2.8", "0123456789abcdef"))

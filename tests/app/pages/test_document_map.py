@@ -2,7 +2,7 @@
 
 import pytest
 
-from topiary.app.pages.document_map import MapView, read_polygon
+from topiary.app.pages.map_tab import MapView, read_polygon
 
 
 def test_a_drawn_line_is_read():

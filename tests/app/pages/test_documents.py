@@ -503,7 +503,8 @@ def test_filters_are_in_the_link_and_begin_at_the_first_page(reading: Reading, d
 def test_badly_explained_documents_are_listed_once_shares_are_stored(reading: Reading, db: Database) -> None:
     assert "Badly explained" not in reading.table
     reading.tell("badly").work()
-    assert "not stored; topiary place 1 computes" in reading.table
+    assert "has no shares of documents under" in reading.table
+    assert "topiary place 1 computes" in reading.table
     reading.tell("clear").work()
     assert reading.listed() == list(range(DOCUMENTS))
     complete_shares(db, runs.get_run(db, 1), inference.find_snapshot(db, 1))

@@ -9,7 +9,7 @@ import pytest
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, make_layer, plant_trends
 
-from topiary.app.jobs.shares import hash_share_origin
+from topiary.app.jobs.plan import hash_share_origin
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.documents_table import DocumentTable
 from topiary.app.pages.explore import ExplorePage
@@ -104,7 +104,7 @@ def test_a_snapshot_that_was_chosen_has_its_own_shares_or_none(training):
     session = PageSession(training, "explore", snapshot=latest.number)
     reader, _, _ = measure(session, "L3:1=50%..")
     assert reader.answer.fault.startswith(
-        "the shares of the documents under these topics are not stored; topiary place"
+        "run 1 has no shares of documents under the snapshot of mini-batch 500; those of the newest topics are"
     )
 
 

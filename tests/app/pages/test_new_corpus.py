@@ -29,7 +29,7 @@ REPORT = Report(
 )  # fmt: skip
 LETTERS = SimpleNamespace(
     number=4, name="letters", documents=1200, train_documents=1000, validation_documents=150, words=300,
-    label_names=("a", "b"), meta={"notes": ["<b>"]}, damage="",
+    label_names=("a", "b"), meta={"notes": ["<b>"]},
 )  # fmt: skip
 
 

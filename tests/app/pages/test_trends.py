@@ -13,7 +13,7 @@ from topiary.app.pages.session import from_query, to_query
 from topiary.app.pages.trends import TrendsPage
 from topiary.app.views.trends.trends_page import NO_DATES
 from topiary.store import columns, snapshots
-from topiary.store.column_rows import DATE, CorpusColumn
+from topiary.store.corpus_rows import DATE, CorpusColumn
 from topiary.store.database import open_database
 
 

@@ -52,6 +52,10 @@ class Chain:
         self.locals = Locals(first, np.zeros(0), np.ones((n, n_above)), np.tile(c, (n, 1)), np.ones(n))
         self.seed, self.step = seed, 0
 
+    @property
+    def local(self):
+        return self.sweeper.load_locals(self.locals, tuple(layer.shape[1] for layer in self.phi))
+
     def sweep(self, plan=NEXT):
         self.step += 1
         at = Address(self.seed, LOCAL, self.step)

@@ -18,7 +18,7 @@ from topiary.app.ingest.tables.values import (
     parse_number,
     profile_texts,
 )
-from topiary.store.column_rows import CATEGORY, DATE, DAY_FIRST, DECIMAL_COMMA, ID, NUMBER, TEXT
+from topiary.store.corpus_rows import CATEGORY, DATE, DAY_FIRST, DECIMAL_COMMA, ID, NUMBER, TEXT
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def stored(db: Database) -> dict[str, list[Any]]:
         ]
         index = "SELECT * FROM search_words_1_data ORDER BY id"
         found["index"] = [tuple(row) for row in connection.exec_driver_sql(index)]
-    del found["schema_version"]
+    del found["store_version"]
     return found
 
 

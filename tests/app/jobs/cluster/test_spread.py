@@ -278,6 +278,7 @@ def test_a_run_on_two_processes_writes_what_a_run_in_one_writes_and_leaves_nothi
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_killed_process_sends_the_run_back_to_its_checkpoint_and_to_the_same_bits(file):
     alone = trained(file, minibatches=400)
     mine = psutil.Process()

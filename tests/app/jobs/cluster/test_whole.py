@@ -65,6 +65,7 @@ def test_every_run_of_a_group_is_trained_whole_by_a_worker_to_the_bits_of_this_m
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_whose_worker_dies_is_silent_and_goes_on_when_it_is_resumed(file, cluster):
     (first, second), minibatches = group(file, cluster.scheduler_address, seeds=(1, 2), minibatches=1500), 1500
     launcher.start_queued_runs(file)

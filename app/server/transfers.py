@@ -1,4 +1,4 @@
-"""The handler of uploads, which writes the body of a request to disk while it arrives."""
+"""Handlers of files that browsers send in pieces, and of those that they fetch."""
 
 import errno
 import re
@@ -7,11 +7,16 @@ import tempfile
 from collections.abc import Awaitable
 from contextlib import suppress
 from typing import BinaryIO
+from urllib.parse import quote
 
+from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 from topiary.app.ingest.options import parse_count
+from topiary.app.jobs.downloads import Downloads
 from topiary.app.jobs.uploads import IncomingFile, UploadLimitError, Uploads
+from topiary.app.live.cache import Cache
+from topiary.app.pages.map_requests import POINTS
 from topiary.app.server.access import Authentication
 
 LONGEST = 24 * 3600.0  # seconds that a file may take to arrive
@@ -120,3 +125,73 @@ class UploadReceiver(RequestHandler):
         return HTTPError(
             400, reason=f"{name} cannot be kept ({_NOT_PLAIN.sub('?', cause)}); rename it and choose it again"
         )
+
+
+PIECE = 1 << 20  # bytes in memory at a time
+MAP_POINTS = rf"/{POINTS}/([0-9a-f]{{64}})"
+_FETCHED = "This file was fetched before; save it again"
+_GONE = "These points are no longer here; load the page again"
+_FOREVER = "private, max-age=31536000, immutable"
+
+
+class ViewersHandler(RequestHandler):
+    """A handler that answers viewers too, and nobody without a login."""
+
+    _authentication: Authentication
+
+    def prepare(self) -> None:
+        """Check the login."""
+        if self._authentication.role_in(self.request) is None:
+            raise HTTPError(403, reason="Log in first")
+        self.set_header("Content-Type", "application/octet-stream")
+
+
+class FileSender(ViewersHandler):
+    """The handler of ``GET download/TOKEN``, which sends a file once, piece by piece, and removes it."""
+
+    _downloads: Downloads
+
+    def initialize(self, downloads: Downloads, authentication: Authentication) -> None:
+        """Store the files and the authentication."""
+        self._downloads = downloads
+        self._authentication = authentication
+
+    async def get(self, token: str) -> None:
+        """Send the file with this token."""
+        path = self._downloads.take(token)
+        if path is None:
+            raise HTTPError(404, reason=_FETCHED)
+        try:
+            self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(path.name)}")
+            self.set_header("Cache-Control", "no-store")
+            with path.open("rb") as file:
+                while piece := file.read(PIECE):
+                    self.write(piece)
+                    await self.flush()
+        except StreamClosedError:
+            return  # the visitor has closed the page
+        finally:
+            self._downloads.drop(path)
+
+
+class MapPoints(ViewersHandler):
+    """The handler of ``GET points/HASH``, which answers with the bytes that have this hash.
+
+    A page names the hash once it has packed the points (`app.pages.map_requests`), so the answer to an address never
+    changes, and a browser asks once.
+    """
+
+    _points: Cache[str, bytes]
+
+    def initialize(self, points: Cache[str, bytes], authentication: Authentication) -> None:
+        """Store the points of all maps on screen, and the authentication."""
+        self._points = points
+        self._authentication = authentication
+
+    def get(self, name: str) -> None:
+        """Send the bytes with this hash."""
+        data = self._points.get(name)
+        if data is None:
+            raise HTTPError(404, reason=_GONE)
+        self.set_header("Cache-Control", _FOREVER)
+        self.finish(data)

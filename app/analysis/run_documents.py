@@ -1,0 +1,210 @@
+"""The documents of a corpus that meet conditions, and topics over time and by group among them, for every front."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.filters import DateRange, FilterSources, parse_condition, select_by_conditions, split_ranges
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot
+from topiary.app.analysis.shares import LayerUse, explain_no_shares, find_shares
+from topiary.app.analysis.trends import (
+    GroupFigure,
+    TimeFigure,
+    choose_column,
+    group_documents,
+    measure_by_group,
+    measure_over_time,
+)
+from topiary.app.ingest.column_kinds import list_columns
+from topiary.engine.contract import Array
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.lens.moments import Weighting
+from topiary.store import columns, runs
+from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn, CorpusRow
+from topiary.store.errors import NotFound
+from topiary.store.run_rows import RunRow
+
+if TYPE_CHECKING:
+    from topiary.app.analysis.reader import Reader
+
+IntervalKind: TypeAlias = Literal["documents", "topics"]  # of which differences intervals are: topics has both
+RangeView: TypeAlias = Literal["selected", "among others", "alone"]
+TIME, GROUPS = (DATE,), (CATEGORY, NUMBER)  # kinds of columns over which and by which topics are measured
+
+
+class TrendQuestion(NamedTuple):
+    """Which topics are measured over time or by group, as every front asks it.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        `TIME` or `GROUPS`.
+    layer : int
+    column : str
+        Name of the column of dates or groups; by default the first one of a fitting kind.
+    nodes : sequence of Node
+        Topics over time; by default the most popular ones.
+    unit : str or None
+        Length of the periods; None to choose it by density.
+    moving : int
+        Odd number of periods of the moving mean.
+    by : "tokens" or "documents"
+        Weight of a document.
+    range_view : {"selected", "among others", "alone"}
+        What a condition on the dates does to time: only documents in the range are in the periods; all others are too,
+        and topics grow and shrink in the range; or the periods are those of the range.
+    group, against : str
+        The group that is compared, "" for each; and the one that it is compared with, "" for all others.
+    """
+
+    kinds: tuple[str, ...]
+    layer: int
+    column: str = ""
+    nodes: Sequence[Node] = ()
+    unit: str | None = None
+    moving: int = 1
+    by: Weighting = "tokens"
+    range_view: RangeView = "selected"
+    group: str = ""
+    against: str = ""
+
+
+class TrendFigure(NamedTuple):
+    """Topics over time or by group of the documents of a selection; ``picked`` is the range of dates selected."""
+
+    column: CorpusColumn
+    over_time: TimeFigure | None = None
+    by_group: GroupFigure | None = None
+    picked: DateRange | None = None
+
+
+@dataclass(frozen=True)
+class RunDocuments:
+    """The documents of a corpus that meet conditions, with their columns and the shares of topics in them.
+
+    Attributes
+    ----------
+    corpus : CorpusRow
+    hierarchy : Hierarchy or None
+        The topics whose shares are read.
+    sources : FilterSources
+        Read values of columns and shares, each once.
+    where : tuple of str
+    select : (where) -> mask or None
+    selected : (documents,) bool array or None
+        Which documents meet the conditions ``where``; None for all.
+    """
+
+    corpus: CorpusRow
+    hierarchy: Hierarchy | None
+    sources: FilterSources
+    where: tuple[str, ...]
+    select: Callable[[Sequence[str]], Array | None]
+    selected: Array | None
+
+    @property
+    def count(self) -> int:
+        """The number of documents selected."""
+        return self.corpus.documents if self.selected is None else int(self.selected.sum())
+
+    def measure(self, question: TrendQuestion) -> TrendFigure:
+        """Measure topics over time or by group.
+
+        Raises
+        ------
+        ReadError
+            If there is no fitting column, or there are too many periods.
+        NotFound
+            If there is no column of this name, or shares are not stored.
+        """
+        if self.hierarchy is None:
+            raise ReadError("there are no topics yet, so nothing is measured")
+        column = choose_column(self.sources.columns, question.kinds, question.column)
+        use, values = self.sources.read_use(question.layer), self.sources.read_column(column)
+        if question.kinds != TIME:
+            by_group = measure_by_group(
+                self.hierarchy, question.layer, use, group_documents(column, values), by=question.by,
+                selected=self.selected, group=question.group, against=question.against,
+            )  # fmt: skip
+            return TrendFigure(column, by_group=by_group)
+        picked, shown = self._split_range(column, question.range_view)
+        try:
+            over_time = measure_over_time(
+                self.hierarchy, question.layer, use, values, nodes=question.nodes, unit=question.unit,
+                moving=question.moving, by=question.by, selected=self.selected, shown=shown,
+                zoomed=question.range_view == "alone",
+            )  # fmt: skip
+        except ValueError as error:  # there are too many periods
+            raise ReadError(str(error)) from error
+        return TrendFigure(column, over_time, picked=picked)
+
+    def _split_range(self, column: CorpusColumn, view: RangeView) -> tuple[DateRange | None, Array | None]:
+        """Return the range of dates that is selected, and the documents of the periods if they are others."""
+        others, picked = split_ranges(self.where, column.name)
+        if picked is None or view != "among others":
+            return picked, None
+        shown = self.select(others)
+        return picked, np.ones(self.corpus.documents, dtype=bool) if shown is None else shown
+
+
+def open_documents(
+    reader: "Reader",
+    corpus: CorpusRow,
+    hierarchy: Hierarchy | None,
+    where: tuple[str, ...],
+    interval: IntervalKind,
+    *,
+    latest: bool,
+) -> RunDocuments:
+    """Return the documents that meet conditions; see :meth:`app.analysis.reader.Reader.documents`."""
+    sources = _open_sources(reader, corpus, hierarchy, interval)
+
+    def select(texts: Sequence[str]) -> Array | None:
+        conditions = [parse_condition(text) for text in texts]
+        chosen = sources
+        if latest and hierarchy is not None and any(condition.node is not None for condition in conditions):
+            placed = reader.place(hierarchy, latest=True).hierarchy
+            chosen = sources if placed is hierarchy else _open_sources(reader, corpus, placed, "documents")
+        return select_by_conditions(chosen, conditions, corpus.documents)
+
+    return RunDocuments(corpus, hierarchy, sources, where, select, select(where))
+
+
+def _open_sources(
+    reader: "Reader", corpus: CorpusRow, hierarchy: Hierarchy | None, interval: IntervalKind
+) -> FilterSources:
+    """Return what reads the columns of a corpus, and the shares of topics in its documents, each once."""
+
+    @cache
+    def read_values(column: CorpusColumn) -> Array:
+        key = (corpus.number, corpus.documents, column)
+        return reader.fetch("columns", key, partial(columns.read_column, reader.db, corpus, column))
+
+    @cache
+    def read_shares(layer: int) -> LayerUse:
+        if hierarchy is None:
+            raise NotFound("there are no topics yet, so their shares in documents are not known")
+        run = runs.get_run(reader.db, hierarchy.run)
+        found = find_shares(reader.db, run, hierarchy.snapshot)
+        if found is None:
+            raise NotFound(explain_no_shares(run, hierarchy))
+        use = reader.read_use(found, layer)
+        return use if interval == "documents" else _add_samples(reader, run, hierarchy, use, layer)
+
+    place = hierarchy.place if hierarchy is not None else lambda node: node.column
+    offered = list_columns(reader.db, corpus)
+    return FilterSources(offered, read_values, read_shares, place, lambda number: reader.map_of(number).positions)
+
+
+def _add_samples(reader: "Reader", run: RunRow, hierarchy: Hierarchy, use: LayerUse, layer: int) -> LayerUse:
+    """Return shares of a layer with those under samples of the topics."""
+    from topiary.app.analysis.topic_samples import sample_topics  # loads the compiler
+
+    snapshot = find_snapshot(reader.db, run.number, hierarchy.snapshot)
+    samples = reader.fetch("samples", snapshot.number, partial(sample_topics, reader.db, run, snapshot))
+    return samples.add_to(use, layer)
