@@ -177,7 +177,7 @@ def collect_docstrings(
     """
     taken: dict[str, list[Docstring]] = {package.label: [] for package in packages}
     prepared: dict[str, str] = {}
-    remaining = {package.label: (package._replace(files=(path,)) for path in package.files) for package in packages}
+    remaining = {package.label: _divide_package(package) for package in packages}
     while remaining and len(prepared) < MOST:
         turn = _take_turn(remaining, taken)
         for package, found in zip(turn, map_files(read_prose, turn), strict=True):
@@ -220,6 +220,11 @@ def _take_turn(remaining: dict[str, Iterator[Package]], taken: dict[str, list[Do
         else:
             turn += files
     return turn
+
+
+def _divide_package(package: Package) -> Iterator[Package]:
+    """Yield a package of one file for each file."""
+    return (package._replace(files=(path,)) for path in package.files)
 
 
 def extract_prose(text: str) -> str:

@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from io import TextIOWrapper
 from pathlib import Path, PurePath, PurePosixPath
 from types import ModuleType
-from typing import BinaryIO, Concatenate, NamedTuple, ParamSpec, TextIO, TypeVar, cast
+from typing import BinaryIO, NamedTuple, TextIO, TypeVar, cast
 
 import numpy as np
 
@@ -204,7 +204,6 @@ def read_pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> I
             yield piece
 
 
-P = ParamSpec("P")
 T = TypeVar("T")
 # Bytes of a document or line: more than any book has.  Counting words takes 25 times as much memory.
 LARGEST_TEXT = 1 << 25
@@ -217,16 +216,16 @@ _VALIDATION_NAME = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|dev)(?:[^a-z
 _TEST_NAME = re.compile(r"(?:^|[^a-z])(?:test|testing|t10k|heldout)(?:[^a-z]|$)")
 
 
-def cache_until_changed(read: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[Path, P], T]:
+def cache_until_changed(read: Callable[..., T]) -> Callable[..., T]:
     """Return a function of a file that remembers its results as long as the size and time of change stay the same."""
 
     @lru_cache(maxsize=256)
-    def read_once(path: Path, _size: int, _changed: int, *rest: P.args, **named: P.kwargs) -> T:
-        return read(path, *rest, **named)
+    def read_once(path: Path, _size: int, _changed: int, *options: str) -> T:
+        return read(path, *options)
 
-    def read_cached(path: Path, *rest: P.args, **named: P.kwargs) -> T:
+    def read_cached(path: Path, *options: str) -> T:
         status = path.stat()
-        return read_once(path, status.st_size, status.st_mtime_ns, *rest, **named)
+        return read_once(path, status.st_size, status.st_mtime_ns, *options)
 
     return read_cached
 

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-import bibtexparser
+from bibtexparser.entrypoint import parse_string
 from bibtexparser.model import Entry, ParsingFailedBlock
 
 from topiary.app.ingest import packing
@@ -340,7 +340,7 @@ def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[t
     if len(source) > _LARGEST:
         raise IngestError(path, f"is larger than {_LARGEST >> 20} MB, the most of one file of entries; divide it")
     damaged: list[int] = []
-    for block in bibtexparser.parse_string(source.removeprefix("\ufeff")).blocks:
+    for block in parse_string(source.removeprefix("\ufeff")).blocks:
         entry = block.ignore_error_block if isinstance(block, ParsingFailedBlock) else block
         line = (block.start_line or 0) + 1
         if isinstance(block, ParsingFailedBlock) and entry is None:  # else its key or a field is there twice
