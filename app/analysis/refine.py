@@ -7,7 +7,7 @@ import numpy as np
 
 from topiary.app.analysis.filters import Condition, parse_condition
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.ingest.importing import ignore_progress
 from topiary.app.ingest.refining import RefineError, refine_corpus
 from topiary.app.ingest.source import Progress
@@ -70,7 +70,7 @@ def refine_run(
     corpus = corpora.get_run_corpus(db, run)
     own = [] if topic is None else [Condition(format_identity(topic), f"{100 * share:g}%..")]
     conditions = [*map(parse_condition, where), *own]
-    selected = Reader(db).documents(corpus, hierarchy, [str(condition) for condition in conditions]).selected
+    selected = StoreReader(db).documents(corpus, hierarchy, [str(condition) for condition in conditions]).selected
     numbers = np.arange(corpus.documents) if selected is None else np.flatnonzero(selected)
     if not TextQuery(query).is_empty:
         numbers = np.intersect1d(numbers, corpora.find_documents(db, corpus.number, query))

@@ -4,7 +4,7 @@ import argparse
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.read_hierarchy import find_snapshot_at
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.refine import refine_run
 from topiary.app.cli.console import UserError, find_run, make_file_error, name_topics, notify, say
 from topiary.app.export.pyldavis import PYLDAVIS, write_pyldavis
@@ -45,7 +45,7 @@ def refine(arguments: argparse.Namespace) -> int:
     """Make a corpus of some documents of a run, and print its name and how to train on it."""
     db, progress = open_existing(arguments.store), Progress()
     row = find_run(db, arguments.run)
-    hierarchy = Reader(db).placed_at(row, arguments.minibatch).hierarchy
+    hierarchy = StoreReader(db).placed_at(row, arguments.minibatch).hierarchy
     try:
         topic = hierarchy.find_topic(arguments.topic) if arguments.topic else None
         name_topics(hierarchy, [] if topic is None else [topic], arguments.where)

@@ -10,7 +10,7 @@ from topiary.app.analysis.hierarchy import Hierarchy, Neighbour, format_identity
 from topiary.app.analysis.inference import DocumentInference, DocumentTopics, must_compile, open_inference
 from topiary.app.analysis.interpolation import Step, round_percent
 from topiary.app.analysis.read_hierarchy import find_snapshot_at
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
 from topiary.app.cli.console import UserError, find_run, notify, print_json, say, translate_errors
 from topiary.app.export.class_facts import interpolate_documents
@@ -110,7 +110,7 @@ def _open_inference(db: Database, arguments: argparse.Namespace) -> tuple[Docume
     if must_compile(run, corpora.get_run_corpus(db, run)):
         notify("compiling kernels, about 20 s, once on this machine")
     inference = open_inference(db, run, chosen)
-    return inference, Reader(db).hierarchy(run, chosen)
+    return inference, StoreReader(db).hierarchy(run, chosen)
 
 
 def _find_document(db: Database, inference: DocumentInference, text: str) -> Document:

@@ -99,11 +99,11 @@ def carry(arguments: argparse.Namespace) -> int:
     """Copy names, notes and tags of the topics of a run to the same topics of another one."""
     from topiary.app.analysis.carry import carry_annotations, describe_carried, summarize_carrying
     from topiary.app.analysis.hierarchy import format_identity
-    from topiary.app.analysis.reader import Reader
+    from topiary.app.analysis.reader import StoreReader
 
     db = open_existing(arguments.store)
     rows = find_run(db, arguments.run_from), find_run(db, arguments.run_to)
-    reader = Reader(db)
+    reader = StoreReader(db)
     first, second = (reader.hierarchy_at(row) for row in rows)
     try:
         comparison = reader.compare(first, second)

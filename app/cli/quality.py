@@ -12,7 +12,7 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.predictions import Classified
 from topiary.app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
 from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.recurrence import summarize_layer
 from topiary.app.cli.console import UserError, find_run, print_json, say
 from topiary.app.export.class_facts import list_class_facts
@@ -50,7 +50,7 @@ def quality(arguments: argparse.Namespace) -> int:
     """Print the measures of every layer and the layer's best and worst topics."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
-    hierarchy = Reader(db).hierarchy_at(run, arguments.minibatch, seeds=True)
+    hierarchy = StoreReader(db).hierarchy_at(run, arguments.minibatch, seeds=True)
     hierarchy = hierarchy.choose_words(arguments.relevance)
     if arguments.layer is not None:
         try:
@@ -263,7 +263,7 @@ def classify(arguments: argparse.Namespace) -> int:
         predictions = fetch_predictions(db, run, snapshot)
     except ReadError as error:
         raise UserError(str(error)) from error
-    hierarchy = Reader(db).hierarchy(run, find_snapshot(db, run.number, predictions.snapshot))
+    hierarchy = StoreReader(db).hierarchy(run, find_snapshot(db, run.number, predictions.snapshot))
     facts = list_class_facts(predictions, hierarchy)
     if arguments.json:
         print_json(facts)

@@ -31,7 +31,7 @@ from topiary.store.run_rows import RunRow, describe_left_out
 
 if TYPE_CHECKING:
     from topiary.app.analysis.hierarchy import Hierarchy
-    from topiary.app.analysis.reader import Reader
+    from topiary.app.analysis.topic_reader import TopicReader
     from topiary.engine.hierarchy.tree import Direction
 
 
@@ -324,10 +324,10 @@ def _format_quality(topic: dict[str, Any]) -> str:
     return f"{npmi:>6}  "
 
 
-def _open_reader(db: Database) -> "Reader":
-    from topiary.app.analysis.reader import Reader  # loads SciPy, which the list of runs does not need
+def _open_reader(db: Database) -> "TopicReader":
+    from topiary.app.analysis.topic_reader import TopicReader  # loads SciPy, which the list of runs does not need
 
-    return Reader(db)
+    return TopicReader(db)
 
 
 def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":

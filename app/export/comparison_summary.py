@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from topiary.app.analysis.comparison import KINDS, Comparison, Pair, count_kinds, find_edge_changes, measure_agreement
 from topiary.app.analysis.hierarchy import Hierarchy, measure_coherence
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.seeds import UNKNOWN_SPREAD, Range, SeedBaseline, get_layer_value, measure_seed_spread
 from topiary.app.export import comparison as files
 from topiary.app.export.texts import flatten_text, format_share
@@ -54,7 +54,7 @@ def compare_runs(
     ValueError
         When the hierarchies have no word in common.
     """
-    reader = Reader(db)
+    reader = StoreReader(db)
     comparison = reader.compare(*hierarchies)
     seeds = reader.find_seeds(comparison)
     if as_json:
@@ -79,7 +79,7 @@ def write_comparison(
     path = Path(path)
     if path.suffix.lower() not in (".svg", ".json"):
         raise ValueError(f"cannot write a comparison as {str(path)!r}: its name must end in .svg or .json")
-    reader = Reader(db)
+    reader = StoreReader(db)
     comparison = reader.compare(*hierarchies)
     as_json = path.suffix.lower() == ".json"
     text = (

@@ -3,7 +3,7 @@
 from typing import Any
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.machine import find_user
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import notes, snapshots
@@ -91,7 +91,7 @@ def add_run_note(
 
 
 def _read_newest(db: Database, row: RunRow) -> Hierarchy:
-    return Reader(db).hierarchy_at(row)
+    return StoreReader(db).hierarchy_at(row)
 
 
 def _list_facts(row: NoteRow, hierarchy: Hierarchy | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.mixing import ENOUGH_DRAWS, MixingFigure, measure_mixing
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.recurrence import SeedGroup, list_consensus, list_recurrent, list_seed_edges, summarize_layer
 from topiary.app.export.texts import drop_infinite, flatten_text, format_share
 from topiary.app.views.compare.recurrence import describe_agreement, describe_most, explain_no_seeds, explain_waiting
@@ -47,7 +47,7 @@ def collect_recurrence(
     """
     if layer is not None:
         hierarchy.at_rank(layer, 1)
-    group, recurrence = Reader(db).recurrence(run, hierarchy)
+    group, recurrence = StoreReader(db).recurrence(run, hierarchy)
     if recurrence is None:
         raise LookupError(
             explain_waiting(group) or f"{explain_no_seeds(run)} The command is topiary train --seeds 1-5."

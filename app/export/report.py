@@ -10,9 +10,8 @@ from pathlib import Path
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.notes import read_document_notes
 from topiary.app.analysis.passages import TopicPassage, choose_passages, weigh_words
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import GROUPS, TIME, StoreReader, TrendQuestion
 from topiary.app.analysis.refinements import FinerRun, describe_conditions, read_finer_runs
-from topiary.app.analysis.run_documents import GROUPS, TIME, TrendQuestion
 from topiary.app.analysis.trends import GroupFigure, TimeFigure, describe_bands
 from topiary.app.export.film import choose_film_tree
 from topiary.app.export.texts import find_format
@@ -37,13 +36,13 @@ from topiary.store.snapshots import SnapshotRow
 
 
 def measure_report_trends(
-    reader: Reader, corpus: CorpusRow, hierarchy: Hierarchy, nodes: Sequence[Node], names: Sequence[str] = ()
+    reader: StoreReader, corpus: CorpusRow, hierarchy: Hierarchy, nodes: Sequence[Node], names: Sequence[str] = ()
 ) -> ReportTrends:
     """Return topics over time and by group, of all documents; without stored shares, a note that says so.
 
     Parameters
     ----------
-    reader : Reader
+    reader : StoreReader
     corpus : CorpusRow
         The corpus of the run.
     hierarchy : Hierarchy
@@ -194,7 +193,7 @@ def render_report(
     NotFound
         If the corpus has no such column.
     """
-    reader = Reader(db)
+    reader = StoreReader(db)
     hierarchy = reader.add_recurrence(row, reader.hierarchy(row, snapshot))
     corpus = corpora.get_run_corpus(db, row)
     choice = choice or choose_film_tree(hierarchy)
@@ -244,7 +243,7 @@ def _describe_finer_run(found: FinerRun) -> ReportRefinement:
 
 
 def _find_quotes(
-    reader: Reader, corpus: CorpusRow, hierarchy: Hierarchy, nodes: list[Node], report: Callable[[float], None]
+    reader: StoreReader, corpus: CorpusRow, hierarchy: Hierarchy, nodes: list[Node], report: Callable[[float], None]
 ) -> dict[Node, list[TopicPassage]]:
     """Return the passages that are quoted for each topic; a topic whose documents have no texts has none."""
     rules = find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary)

@@ -14,8 +14,7 @@ from topiary.app.analysis.filters import FilterSources
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from topiary.app.analysis.inference import open_inference
 from topiary.app.analysis.read_hierarchy import find_snapshot
-from topiary.app.analysis.reader import Reader
-from topiary.app.analysis.run_documents import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, RunDocuments, StoreReader, TrendQuestion
 from topiary.app.analysis.shares import infer_theta
 from topiary.app.analysis.trends import measure_shares
 from topiary.app.export.tables import ExportTable
@@ -99,7 +98,7 @@ def read_request(
     NotFound
         If there is no such snapshot.
     """
-    reader, note = Reader(db), ""
+    reader, note = StoreReader(db), ""
     if reads_shares(kind, options.get("where", ())):
         hierarchy, _, note, _ = reader.placed_at(row, minibatch)
     else:
@@ -136,7 +135,7 @@ def _build_topics(request: RunTableRequest) -> ExportTable:
     hierarchy = request.hierarchy
     if request.where:
         hierarchy = replace(hierarchy, shares=_measure_selected(request))
-    reader = Reader(request.db)
+    reader = StoreReader(request.db)
     rows = [_describe_topic(reader, hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
     return ExportTable("topics", (pd.DataFrame(rows),))
 
@@ -152,7 +151,7 @@ def _measure_selected(request: RunTableRequest) -> tuple[Array, ...]:
     )
 
 
-def _describe_topic(reader: Reader, hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_topic(reader: StoreReader, hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
     node = hierarchy.find_topic(facts["topic"])
     is_known = len(hierarchy.steadiness) >= node.layer
     steady = hierarchy.steadiness[node.layer - 1][hierarchy.place(node)] if is_known else np.nan
@@ -222,7 +221,7 @@ def _choose_layer(request: RunTableRequest, default: int) -> int:
 
 def _open_documents(request: RunTableRequest) -> RunDocuments:
     """Return the documents that meet the conditions, with their columns and shares."""
-    reader = Reader(request.db)
+    reader = StoreReader(request.db)
     return reader.documents(request.corpus, request.hierarchy, request.where, interval=request.interval)
 
 

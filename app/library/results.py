@@ -17,7 +17,7 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.inference import DocumentInference, DocumentTopics
 from topiary.app.analysis.predictions import Classified
 from topiary.app.analysis.read_hierarchy import find_snapshot
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
 from topiary.app.export.class_facts import list_class_facts
 from topiary.app.export.comparison import list_edges, list_pairs, summarize_comparison
@@ -219,7 +219,7 @@ def infer(
     inference = opened.places.inference(run.number, snapshot)
     given = _read_given(texts, inference, options)
     placed = inference.place_texts([document.word_counts for document in given])
-    hierarchy = Reader(opened.db).hierarchy(run, inference.snapshot)
+    hierarchy = StoreReader(opened.db).hierarchy(run, inference.snapshot)
     return Inference(opened.db, hierarchy, inference, given, placed, find_index(texts))
 
 
@@ -298,7 +298,7 @@ class Classification:
 def classify(opened: OpenStore, run: RunRow, snapshot: int) -> Classification:
     """Return the predictions of a snapshot, stored or computed now; see :meth:`Run.classify`."""
     classified = opened.classes.fetch(run.number, snapshot)
-    hierarchy = Reader(opened.db).hierarchy(run, find_snapshot(opened.db, run.number, classified.snapshot))
+    hierarchy = StoreReader(opened.db).hierarchy(run, find_snapshot(opened.db, run.number, classified.snapshot))
     return Classification(classified, list_class_facts(classified, hierarchy))
 
 
@@ -400,7 +400,7 @@ class Comparison:
 
 def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
     """Match two hierarchies, respecting users' decisions; see :meth:`Run.compare`."""
-    comparison = Reader(db).compare(*hierarchies)
+    comparison = StoreReader(db).compare(*hierarchies)
     return Comparison(db, comparison, choose_threshold(threshold, *hierarchies))
 
 

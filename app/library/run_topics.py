@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import networkx as nx
     from scipy.sparse import csr_array
 
-    from topiary.app.analysis.reader import Reader
+    from topiary.app.analysis.reader import StoreReader
 
     from .results import Classification, Comparison, Inference
 
@@ -604,10 +604,10 @@ class RunTopics:
         return self._reader.placed_at(self._row, minibatch).hierarchy
 
     @property
-    def _reader(self) -> "Reader":
-        from topiary.app.analysis.reader import Reader
+    def _reader(self) -> "StoreReader":
+        from topiary.app.analysis.reader import StoreReader
 
-        return Reader(self._opened.db)
+        return StoreReader(self._opened.db)
 
     @property
     def _row(self) -> RunRow:

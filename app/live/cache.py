@@ -142,8 +142,8 @@ def count_value_bytes(values: Array) -> int:
 MOST_POINT_BYTES = 64 << 20  # of the points of maps together
 
 
-class Memory:
-    """What all sessions of a server remember of the store, by the kinds of :class:`app.analysis.reader.Reader`.
+class SharedMemory:
+    """What all sessions of a server remember of the store, by the kinds of answers of the readers.
 
     Matches and recurrences are remembered without their hierarchies, which are large and have a limit of their own.
 
@@ -169,7 +169,7 @@ class Memory:
         }
 
     def fetch(self, kind: str, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the answer of a kind that is known under a key, or make it once, whoever asks."""
+        """Return the answer of a kind that is known under a key, or make it, once for all who ask."""
         return self._caches[kind].fetch(key, make)
 
 

@@ -19,11 +19,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.notes import read_topic_notes
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.jobs import launcher, progress
 from topiary.app.jobs.estimates import read_latest
 from topiary.app.jobs.gallery import choose_run, is_of_gallery
-from topiary.app.live.cache import MOST_POINT_BYTES, Cache, InferenceCache, Memory
+from topiary.app.live.cache import MOST_POINT_BYTES, Cache, InferenceCache, SharedMemory
 from topiary.app.live.history import History
 from topiary.app.live.predictions import PredictionCache
 from topiary.app.live.ticks import SessionListeners, Tick
@@ -81,7 +81,7 @@ class Feed:
         Points of maps as browsers read them, by the hash of their bytes.
     classes : PredictionCache
         Predictions of runs that learn from labels.
-    reader : Reader
+    reader : StoreReader
         Reads topics and documents, with a memory that all sessions share.
     ready : Event
         Set when the store has been queried once.
@@ -119,8 +119,8 @@ class Feed:
         self._live: set[int] = set()  # runs whose newest snapshot pages show
         self._pulse = 0.0  # time of the last tick
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
-        memory = Memory()
-        self.reader = Reader(db, memory)
+        memory = SharedMemory()
+        self.reader = StoreReader(db, memory)
         self._hierarchies = memory.hierarchies
         self._labels: Cache[tuple[int, int], Array] = Cache(LABELLINGS)
 

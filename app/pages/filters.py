@@ -8,8 +8,8 @@ from typing import NamedTuple
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import Condition
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.reader import PlacedTopics
-from topiary.app.analysis.run_documents import RunDocuments
+from topiary.app.analysis.reader import RunDocuments
+from topiary.app.analysis.topic_reader import PlacedTopics
 from topiary.app.analysis.trends import measure_shares
 from topiary.app.pages.components import Message
 from topiary.app.pages.session import Context, View

@@ -21,7 +21,7 @@ from topiary.engine.hierarchy.tree import RELATED as RELATION
 from topiary.engine.lens.periods import UNITS
 
 if TYPE_CHECKING:
-    from topiary.app.analysis.reader import Reader
+    from topiary.app.analysis.reader import StoreReader
     from topiary.app.live.actions import Actions
     from topiary.app.live.feed import Feed
     from topiary.app.live.ticks import Tick
@@ -224,7 +224,7 @@ class Context:
     dark: bool = False
 
     @property
-    def reader(self) -> "Reader":
+    def reader(self) -> "StoreReader":
         """What reads topics and documents, with the memory that all sessions share."""
         return self.feed.reader
 

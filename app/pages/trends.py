@@ -9,7 +9,7 @@ from panel.viewable import Viewable
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import split_ranges, write_date_range
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from topiary.app.analysis.run_documents import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
 from topiary.app.analysis.trends import MOST_TOPICS, TimeFigure, rank_effects
 from topiary.app.analysis.typical import TypicalWords, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.ingest.column_kinds import list_columns

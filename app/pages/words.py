@@ -10,7 +10,7 @@ from topiary.app.analysis.concordance import WordContextLine, choose_word_contex
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
 from topiary.app.analysis.passages import weigh_words
-from topiary.app.analysis.run_documents import RunDocuments
+from topiary.app.analysis.reader import RunDocuments
 from topiary.app.analysis.shares import order_documents
 from topiary.app.analysis.trends import group_documents
 from topiary.app.analysis.word_trends import (

@@ -8,7 +8,7 @@ from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.predictions import Classified
 from topiary.app.analysis.read_hierarchy import find_snapshot_at
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.live.history import History, PointColumns
 from topiary.app.live.predictions import fetch_predictions
 from topiary.app.names import name_inference, name_model
@@ -33,9 +33,9 @@ class Source:
     number: int
 
     @cached_property
-    def reader(self) -> Reader:
+    def reader(self) -> StoreReader:
         """What reads topics and documents."""
-        return Reader(self.db)
+        return StoreReader(self.db)
 
     @cached_property
     def row(self) -> RunRow:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.run_documents import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
 from topiary.app.analysis.trends import choose_topics
 from topiary.app.plots.read import Source, choose_layer
 from topiary.app.plots.request import COLUMN, FigureRequest

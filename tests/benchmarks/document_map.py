@@ -18,7 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from tests.benchmarks.report import load, parser, say
 from topiary.app.analysis import inference
-from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot, read_hierarchy
 from topiary.app.views.tree.map_parents import trace_parents
 from topiary.engine.contract import Array
 from topiary.engine.document_map import features, layout
@@ -73,7 +73,7 @@ def read_shares(store: str, number: int) -> Shares:
     url = store if "://" in store else f"sqlite:///{Path(store).resolve()}"
     db = open_database(url)
     run = runs.get_run(db, number)
-    placed = inference.open_inference(db, run, inference.find_snapshot(db, number))
+    placed = inference.open_inference(db, run, find_snapshot(db, number))
     numbers = list(range(placed.corpus.documents))
     layer = placed.infer_shares(corpora.read_counts(db, placed.corpus.number, numbers), numbers)
     hierarchy = read_hierarchy(db, run, snapshots.find_latest(db, number))

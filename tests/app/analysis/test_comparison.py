@@ -13,11 +13,11 @@ import pytest
 from topic_hierarchies import arrays, make_hierarchy, vocabulary
 from topic_pairs import WIDTHS, changed, frame_of, permuted, reword, same
 
-from topiary.app.analysis import reader
+from topiary.app.analysis import topic_reader
 from topiary.app.analysis.comparison import EdgeChange, compare, count_kinds, find_edge_changes, measure_agreement
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.export.comparison import list_pairs
-from topiary.app.live.cache import Cache, Memory, count_bytes
+from topiary.app.live.cache import Cache, SharedMemory, count_bytes
 from topiary.app.views.compare.summary import summarise_changes
 from topiary.app.views.compare.trees import CompareCut, draw_trees
 from topiary.engine.hierarchy.align import TopicPair
@@ -273,9 +273,9 @@ def test_hierarchies_of_one_layer_have_no_edges_to_agree_on() -> None:
     assert math.isnan(now.correlation)
 
 
-def remembering(monkeypatch: pytest.MonkeyPatch, decided: set[TopicPair]) -> reader.Reader:
-    monkeypatch.setattr(reader, "list_decisions", lambda *_: frozenset(decided))
-    return reader.Reader(None, Memory())
+def remembering(monkeypatch: pytest.MonkeyPatch, decided: set[TopicPair]) -> topic_reader.TopicReader:
+    monkeypatch.setattr(topic_reader, "list_decisions", lambda *_: frozenset(decided))
+    return topic_reader.TopicReader(None, SharedMemory())
 
 
 def test_two_hierarchies_are_matched_once_a_decision_and_renamed_topics_are_known(
@@ -287,7 +287,7 @@ def test_two_hierarchies_are_matched_once_a_decision_and_renamed_topics_are_know
         asked.append(request)
         return compare(*request)
 
-    monkeypatch.setattr(reader, "compare", counting)
+    monkeypatch.setattr(topic_reader, "compare", counting)
     a, b = frame_of(arrays(WIDTHS), 7), frame_of(arrays(WIDTHS, seed=2), 8)
     known = remembering(monkeypatch, decided)
     first = known.compare(a, b)

@@ -8,7 +8,7 @@ from seed_samples import add_group, add_seed, plant_arrays
 from topic_hierarchies import make_hierarchy
 
 from topiary.app.analysis.hierarchy import parse_identity
-from topiary.app.analysis.reader import Reader
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.recurrence import (
     MOST_SEEDS,
     choose_most_seeds,
@@ -25,8 +25,8 @@ from topiary.store import runs
 
 
 def measured(db, row):
-    hierarchy = Reader(db).hierarchy_at(row)
-    group, recurrence = Reader(db).recurrence(row, hierarchy)
+    hierarchy = StoreReader(db).hierarchy_at(row)
+    group, recurrence = StoreReader(db).recurrence(row, hierarchy)
     return group, replace(hierarchy, recurrence=recurrence)
 
 

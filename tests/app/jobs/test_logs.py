@@ -9,6 +9,7 @@ import pytest
 
 from topiary.app.cli import main
 from topiary.app.jobs import launcher, logs
+from topiary.store import runs
 from topiary.store.database import open_database
 from topiary.stores import open as open_store
 
@@ -56,8 +57,10 @@ def test_a_name_makes_no_second_line_and_steers_no_terminal(log):
 
 
 def test_what_commands_and_python_do_is_recorded_too(log, tmp_path, monkeypatch, capsys):
-    for name in ("stop_run", "pause_run", "resume_run"):
-        monkeypatch.setattr(launcher, name, lambda *_: None)
+    monkeypatch.setattr(launcher, "find_state", lambda row: "paused")
+    monkeypatch.setattr(launcher, "start_queued_runs", lambda _: [])
+    for name in ("send_request", "requeue_run"):
+        monkeypatch.setattr(runs, name, lambda *_, **__: None)
     store = f"sqlite:///{tmp_path / 'store.db'}"
     db = open_database(store)
     garden.plant(db)
@@ -79,7 +82,7 @@ def test_what_commands_and_python_do_is_recorded_too(log, tmp_path, monkeypatch,
         "renamed run 1 to second spring",
         "named topic L2:3 of run 1 tools",
         "stopped run 1",
-        "deleted run 1",
+        "deleted run 1 (second spring)",
         "deleted corpus 1 (allotment)",
     ]
     assert all(line[2].startswith("the user ") for line in lines)

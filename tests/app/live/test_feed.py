@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from store_samples import flip_snapshot
 
-from topiary.app.analysis import reader as readers
+from topiary.app.analysis import topic_reader as readers
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
 from topiary.app.live.history import History

@@ -14,6 +14,7 @@ from office_samples import pdf
 from page_sessions import PageSession
 
 from topiary.app.analysis import inference
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import complete_shares
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.documents import COMPILING, LOADING, DocumentsPage
@@ -148,7 +149,7 @@ def test_a_document_of_the_corpus_is_not_its_own_neighbour(session: Session) -> 
 def test_the_nearest_of_all_documents_follow_from_stored_shares_by_the_layer_chosen(
     session: Session, db: Database
 ) -> None:
-    complete_shares(db, runs.get_run(db, 1), inference.find_snapshot(db, 1))
+    complete_shares(db, runs.get_run(db, 1), find_snapshot(db, 1))
     session.handle("document", number="6").work()
     assert f"among all {DOCUMENTS} of the corpus" in session.answer
     assert re.findall(r'<a href="\?page=documents&amp;run=1[^"]*&amp;documents=(\d+)" data-go', session.answer)
@@ -507,7 +508,7 @@ def test_badly_explained_documents_are_listed_once_shares_are_stored(reading: Re
     assert "topiary place 1 computes" in reading.table
     reading.tell("clear").work()
     assert reading.listed() == list(range(DOCUMENTS))
-    complete_shares(db, runs.get_run(db, 1), inference.find_snapshot(db, 1))
+    complete_shares(db, runs.get_run(db, 1), find_snapshot(db, 1))
     reading.tell("badly").work()
     assert len(reading.listed()) == 1  # 2 % of 24 documents, rounded up
     assert "whose words the topics expect least" in reading.table

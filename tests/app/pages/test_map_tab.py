@@ -10,12 +10,31 @@ from trend_samples import DOCUMENTS, plant_map, plant_trends
 
 from topiary.app.jobs.progress import Notice
 from topiary.app.live.ticks import Tick
-from topiary.app.pages.map_tab import MapTab
+from topiary.app.pages.map_tab import MapTab, MapView, read_polygon
 from topiary.app.pages.session import from_query, to_query
 from topiary.app.views.document_map import NOT_SELECTED
 from topiary.store import corpora
 from topiary.store.database import open_database
 from topiary.store.errors import Conflict
+
+
+def test_a_drawn_line_is_read():
+    assert read_polygon({"polygon": [[0, 0.5], [1, 0], [1, 1]]}).tolist() == [[0, 0.5], [1, 0], [1, 1]]
+    assert read_polygon({"polygon": []}).shape == (0, 2)
+
+
+@pytest.mark.parametrize("corners", [None, "x", [[0, 1, 2]], [[0, "a"]], [[0]], [[0, float("nan")]], [[0, 1]] * 20_001])
+def test_a_line_that_no_map_sends_is_refused(corners):
+    assert read_polygon({"polygon": corners}) is None
+
+
+def test_only_messages_that_say_what_to_do_are_passed_on():
+    heard = []
+    view = MapView(heard.append)
+    for message in ({"do": "lasso", "polygon": []}, {"do": 3}, "lasso", {}):
+        view._handle_msg(message)
+    assert heard == [{"do": "lasso", "polygon": []}]
+
 
 N_LEFT = 160  # documents of topic 1, on the left
 

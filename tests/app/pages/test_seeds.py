@@ -4,7 +4,7 @@ import pytest
 from page_sessions import PageSession
 from seed_samples import add_group, add_seed, plant_arrays
 
-from topiary.app.analysis import reader
+from topiary.app.analysis import topic_reader
 from topiary.app.live.ticks import Tick
 from topiary.app.pages import seeds
 from topiary.app.pages.explore import ExplorePage
@@ -51,7 +51,7 @@ def test_what_comes_back_is_measured_in_another_thread_and_only_once(db, opened,
     assert "Layer 2: agreement" in session.html
     assert "<b>3 of 4</b>" in session.html
     assert "Have the chains mixed?" in session.html
-    monkeypatch.setattr(reader, "measure_group", None)  # the result is kept for every session
+    monkeypatch.setattr(topic_reader, "measure_group", None)  # the result is kept for every session
     session.view.page = "runs"
     session.view.page = "seeds"
     session.work()

@@ -13,18 +13,9 @@ from topiary.app.analysis.hierarchy import format_identity, parse_identity
 from topiary.app.views.explore.controls import draw_map_legend
 from topiary.app.views.palette import LIGHT, LIVE
 from topiary.app.views.text import BOLD, escape, measure_text, replace_unprintable
+from topiary.app.views.tree.map_labels import LEADING, Circles, list_lines, place_captions, place_labels
 from topiary.app.views.tree.map_parents import assign_hues, choose_families, group_topics, trace_parents
-from topiary.app.views.tree.map_svg import (
-    LEADING,
-    SIZES,
-    WHOLE,
-    Circles,
-    MapChoice,
-    draw_map,
-    list_lines,
-    place_captions,
-    place_labels,
-)
+from topiary.app.views.tree.map_svg import SIZES, WHOLE, MapChoice, draw_map
 
 SVG = "{http://www.w3.org/2000/svg}"
 HIERARCHIES = {"many topics": make_hierarchy((90, 30, 12), n_words=400, seed=3), "few parents": signed_hierarchy()}
