@@ -66,7 +66,7 @@ CHECKPOINT = """
 import sys
 import time
 import numpy as np
-from topiary.store import checkpoints, runs
+from topiary.store import arrays, checkpoints, runs
 from topiary.store.database import open_database
 
 db = open_database(sys.argv[1])
