@@ -37,7 +37,7 @@ def start_map(db: Database, run: int) -> bool:
     bool
         Whether it was started.
     """
-    from topiary.app.jobs.shares import hash_share_origin
+    from topiary.app.jobs.plan import hash_share_origin
 
     row = runs.get_run(db, run)
     if row.state not in _ENDED or os.environ.get("TOPIARY_MAPS") == "0":

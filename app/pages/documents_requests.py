@@ -31,7 +31,6 @@ from topiary.app.ingest.readers.documents import read_contents
 from topiary.app.ingest.source import Unreadable
 from topiary.app.ingest.text.encodings import find_marked_encoding
 from topiary.app.live.feed import TROUBLE
-from topiary.app.pages.filters import open_documents
 from topiary.app.pages.session import LONGEST_QUERY, Context
 from topiary.app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from topiary.app.views.documents.documents_form import ListedDocument, SearchState
@@ -178,8 +177,9 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
     wanted = request.wanted
     if hierarchy is not None:
         _place_appended(context, hierarchy, corpus)
-    marked = open_documents(context, corpus, hierarchy, wanted.where).selected
-    placed = None if hierarchy is None else context.reader.place(hierarchy, latest=not request.snapshot)
+    latest = not request.snapshot
+    marked = context.reader.documents(corpus, hierarchy, wanted.where, latest=latest).selected
+    placed = None if hierarchy is None else context.reader.place(hierarchy, latest=latest)
     found = None if placed is None else placed.shares
     explained = None
     if wanted.badly:

@@ -391,3 +391,23 @@ QUIET = """([quiet, most]) => new Promise(done => {
 def wait_until_quiet() -> Callable[[Any], None]:
     """Wait until a page has had as many elements for most of a second: curves and trees are drawn; at most 5 s."""
     return lambda page: page.evaluate(QUIET, [800, 5000])
+
+
+STILL = """async world => {
+  await new Promise(requestAnimationFrame)
+  for (let some; (some = world.getAnimations({subtree: true})).length > 0;) {
+    await Promise.allSettled(some.map(each => each.finished))
+  }
+  await new Promise(requestAnimationFrame)
+}"""
+
+
+@pytest.fixture(scope="session")
+def wait_until_still() -> Callable[[Any], None]:
+    """Wait until no tree of a page moves any more."""
+
+    def wait(page: Any) -> None:
+        for world in page.locator(".tp-world:visible").all():
+            world.evaluate(STILL)
+
+    return wait

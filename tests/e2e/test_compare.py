@@ -135,18 +135,18 @@ def test_hovering_a_topic_of_one_tree_lights_its_partner_in_the_other(opened, sh
     assert shared_server.complaints == []
 
 
-def test_both_trees_zoom_and_move_together_and_partners_stay_in_the_same_place(opened):
+def test_both_trees_zoom_and_move_together_and_partners_stay_in_the_same_place(opened, wait_until_still):
     a, b = twins(opened)
     stages = [opened.locator(f".cm-tree-{side} .tp-stage") for side in ("a", "b")]
     before = stages[1].get_attribute("data-scale")
     opened.locator(".cm-tree-a").get_by_role("button", name="Zoom in").click()
-    opened.wait_for_timeout(600)
+    wait_until_still(opened)
     stages[0].hover(position={"x": 60, "y": 300})
     turn(opened, -300, held="Control")
     opened.mouse.down()
     opened.mouse.move(300, 300, steps=4)
     opened.mouse.up()
-    opened.wait_for_timeout(400)
+    wait_until_still(opened)
     scales = [stage.get_attribute("data-scale") for stage in stages]
     assert scales[0] == scales[1] != before
     places = []

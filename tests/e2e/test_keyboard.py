@@ -115,24 +115,24 @@ def test_f2_names_a_topic_in_the_tree_and_escape_leaves_it(server, page):
     assert here(explore)[2] == key
 
 
-def test_no_text_of_the_tree_is_under_eleven_pixels_at_any_zoom(explore):
+def test_no_text_of_the_tree_is_under_eleven_pixels_at_any_zoom(explore, wait_until_still):
     explore.get_by_role("treeitem").first.focus()
     sizes = set()
     for key in ("0", *"-" * 7, *"+" * 14):
         explore.keyboard.press(key)
-        explore.wait_for_timeout(350)
+        wait_until_still(explore)
         seen = explore.evaluate(SMALLEST)
         assert seen == [] or seen[0][0] >= 10.9, seen[0]
         sizes.add(len(seen))
     assert len(sizes) > 2  # words, titles and ranks come and go
 
 
-def test_the_tip_of_a_topic_stands_beside_it_and_covers_no_child(explore):
+def test_the_tip_of_a_topic_stands_beside_it_and_covers_no_child(explore, wait_until_still):
     explore.get_by_role("treeitem").first.focus()
     found = 0
     for key in ("Home", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowRight"):
         explore.keyboard.press(key)
-        explore.wait_for_timeout(300)
+        wait_until_still(explore)
         shown, children, area = explore.evaluate(COVERED)
         assert shown
         found += children

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from store_samples import flip_snapshot
 
+from topiary.app.analysis import reader as readers
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
 from topiary.app.live.history import History
@@ -183,8 +184,10 @@ def test_the_newest_frame_is_ready_before_a_live_session_hears_of_it(db, feed):
 
 def test_the_newest_frame_is_not_built_for_a_run_that_nobody_looks_at_any_more(db, feed, monkeypatch):
     row = samples.run(db)
-    built, build = [], feed._build
-    monkeypatch.setattr(feed, "_build", lambda run, row: built.append(row.minibatch) or build(run, row))
+    built, read = [], readers.read_hierarchy
+    monkeypatch.setattr(
+        readers, "read_hierarchy", lambda db, run, row, words: built.append(row.minibatch) or read(db, run, row, words)
+    )
     report = [threading.Event() for _ in range(3)]
 
     def on_message(tick):

@@ -258,7 +258,7 @@ def test_documents_are_scored_under_the_rates_of_the_prior_that_is_learned(prior
 
     monkeypatch.setattr(type(this.at.sampler), "rate_cells", lambda _, *given: watched(*given))
     start = hybrid.Clock(np.array(0))
-    hybrid_step.advance_chain(this.at, 7, this.state, start, this.docs, this.docs, Sweeps(20, 2))
+    amortised.advance_chain(this.at, 7, this.state, start, this.docs, this.docs, Sweeps(20, 2))
     assert len(seen) == 2
     assert all(np.array_equal(c, np.ones_like(c)) == (prior == "paper") for c in seen)
 
