@@ -22,8 +22,8 @@ _BEFORE = "schema_version"  # the table with the version of a store from before 
 STEPS: Mapping[int, MigrationStep] = {}
 """Migrations: ``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``.
 
-No step may use ``tables``, which describes only the present version.  A step that changes a table also makes the index
-that repeats its rows anew."""
+No step may use ``tables``, which describes only the present version.  A step that changes a table also has to make the
+index that repeats its rows again."""
 
 
 class MigratedStore(Protocol):

@@ -223,7 +223,7 @@ def vacuum_store(db: Database) -> None:
     Raises
     ------
     DamagedStore
-        If rows are damaged: SQLite would make their copies anew, and nothing would show the damage any more.
+        If rows are damaged: SQLite would make their copies again, and nothing would show the damage any more.
     StoreError
         If other programs use the store, or there is no room for a copy of the file; the rows are still deleted, and
         their space is used again.

@@ -66,13 +66,13 @@ CHECKPOINT = """
 import sys
 import time
 import numpy as np
-from topiary.store import checkpoints, runs
+from topiary.store import arrays, checkpoints, runs
 from topiary.store.database import open_database
 
 db = open_database(sys.argv[1])
 run, where = int(sys.argv[2]), sys.argv[3]
 attempt = runs.claim_run(db, run, {}).attempt
-checkpoints._PART_BYTES = 1000
+arrays.PART_BYTES = 1000
 old = {str(i): np.full(200, i) for i in range(8)}
 checkpoints.save_checkpoint(db, run, attempt, 10, 1.0, old, {"which": "old"})
 
