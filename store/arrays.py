@@ -46,7 +46,7 @@ class StreamedArray(NamedTuple):
     runs: Iterable[Array]
 
 
-class _Member(NamedTuple):
+class _PackedFile(NamedTuple):
     """A file of a message: its name, how its bytes are coded, the bytes, and their size when decoded."""
 
     file: str
@@ -181,7 +181,7 @@ def read_parts(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slic
     return result
 
 
-def _copy_rows(target: Array, begin: int, first: int, member: _Member) -> int:
+def _copy_rows(target: Array, begin: int, first: int, member: _PackedFile) -> int:
     """Copy those rows of a piece, which begins with row ``first``, that belong to a target; return how many."""
     if first >= begin + len(target):
         return 0
@@ -251,7 +251,7 @@ def _write_array(array: Array) -> tuple[bytes, memoryview]:
     return head.getvalue(), array.reshape(-1).view(np.uint8).data
 
 
-def _list_members(blob: bytes) -> Iterator[_Member]:
+def _list_members(blob: bytes) -> Iterator[_PackedFile]:
     """Yield the files of a message, after verifying its checksum.
 
     This is twice as quick as Python's module, which matters for thousands of small messages.
@@ -263,15 +263,15 @@ def _list_members(blob: bytes) -> Iterator[_Member]:
         begin = place + _MEMBER.size + name_length
         place = begin + extra + packed
         name = bytes(view[begin - name_length : begin]).decode()
-        yield _Member(name, coding, view[begin + extra : place], size)
+        yield _PackedFile(name, coding, view[begin + extra : place], size)
 
 
-def _read_bytes(member: _Member) -> memoryview:
+def _read_bytes(member: _PackedFile) -> memoryview:
     decoded = zlib.decompress(member.packed, -zlib.MAX_WBITS, member.size) if member.coding else member.packed
     return memoryview(decoded)
 
 
-def _read_array(member: _Member) -> Array:
+def _read_array(member: _PackedFile) -> Array:
     """Return the array of an ``.npy`` file; its memory is that of the bytes."""
     raw = _read_bytes(member)
     end = 10 + int.from_bytes(raw[8:10], "little")

@@ -27,17 +27,10 @@ UNVERIFIED = (
 """The parts of a store that the check does not verify, as a phrase for reports."""
 _MOST_LINES = 20  # of SQLite's report about its own pages, and of damaged rows of a table
 _NAMES = {"corpus_blocks": "blocks of documents", "corpus_columns": "columns", "topic_labels": "names of topics"}
-_COUNTED: tuple[str, ...] = (
-    "corpora",
-    "corpus_blocks",
-    "corpus_columns",
-    "runs",
-    "points",
-    "events",
-    "snapshots",
-    "checkpoints",
+_COUNTED = (
+    *("corpora", "corpus_blocks", "corpus_columns", "runs", "points", "events", "snapshots"),
+    *("checkpoints", "earlier_checkpoints", "topic_labels", "notes", "matches"),
 )
-_COUNTED += ("earlier_checkpoints", "topic_labels", "notes", "matches")
 _PARTS = {  # the kinds of parts of snapshots that are computed again if they are damaged
     PREDICTIONS: "predictions",
     SHARES: "blocks of shares",
