@@ -24,7 +24,8 @@ from topiary.app.views.runs.kpis import draw_preview
 from topiary.app.views.text import LONGEST_TITLE, fit_lines, measure_text, shorten, shorten_words
 from topiary.app.views.tree.boxes import make_boxes
 from topiary.app.views.tree.icicle import draw_icicle
-from topiary.app.views.tree.map_svg import MapChoice, draw_map, list_lines
+from topiary.app.views.tree.map_labels import list_lines
+from topiary.app.views.tree.map_svg import MapChoice, draw_map
 from topiary.app.views.tree.picture import TreeChoice, draw_tree
 
 NAMES = (
