@@ -155,9 +155,9 @@ def request_fork(origin: ForkOrigin, **fields: Any) -> RunRequest:
     """Return the request for a run that goes on from a snapshot, with the parent's values where none are given."""
     parent, given = origin.run, {name: value for name, value in fields.items() if value is not None}
     has_length = "minibatches" in given or given.get("preset")
-    parent_values = {"model": parent.model, "seed": parent.seed} | (
-        {} if has_length else {"minibatches": parent.planned}
-    )
+    parent_values: dict[str, Any] = {"model": parent.model, "seed": parent.seed}
+    if not has_length:
+        parent_values["minibatches"] = parent.planned
     inherits = "minibatches" not in given
     return RunRequest(corpus=parent.corpus, fork=origin, inherits_length=inherits, **(parent_values | given))
 

@@ -269,7 +269,9 @@ class Store:
         RunFailed
             When ``wait`` is true and one of the runs failed.
         """
-        written = {name: [write_settings({name: value})[name] for value in grid[name]] for name in grid or {}}
+        written = {
+            name: [write_settings({name: value})[name] for value in values] for name, values in (grid or {}).items()
+        }
         number = corpus.number if isinstance(corpus, Corpus) else corpus
         request = RunRequest(corpus=number, seeds=tuple(seeds), grid=written, **make_fields(model, more))
         rows, _ = control.start_runs(self._opened.db, request)

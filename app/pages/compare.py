@@ -18,6 +18,7 @@ from topiary.app.analysis.comparison import (
 from topiary.app.analysis.hierarchy import format_identity, parse_identities
 from topiary.app.analysis.seeds import (
     EstimatePair,
+    SeedBaseline,
     SeedSpread,
     compare_estimates,
     get_layer_value,
@@ -99,8 +100,8 @@ class ComparePage(TreePage):
         super().__init__(context, trees, (*boards, self._settings), self._draw_again, aspect=WIDE / 2)
         self._latest: LatestRequest[compare_requests.ComparisonRequest] = LatestRequest(context, self._repeat)
         self._fetched: compare_requests.FetchedComparison | None = None
-        self._baseline: tuple[Comparison, compare_requests.SeedBaseline] | None = None
-        self._spread: tuple[compare_requests.SeedBaseline, float, SeedSpread | None] | None = None
+        self._baseline: tuple[Comparison, SeedBaseline] | None = None
+        self._spread: tuple[SeedBaseline, float, SeedSpread | None] | None = None
         self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
         self._class: tuple[Comparison, int] | None = None
         self._order: dict[int, tuple[Node, ...]] | None = None
@@ -189,7 +190,7 @@ class ComparePage(TreePage):
             self._context.later(work, partial(self._receive_baseline, comparison))
         self._draw()
 
-    def _receive_baseline(self, compared: Comparison, baseline: compare_requests.SeedBaseline) -> None:
+    def _receive_baseline(self, compared: Comparison, baseline: SeedBaseline) -> None:
         self._baseline = (compared, baseline)
         self._draw_lead()
         self._draw_numbers()
@@ -360,7 +361,7 @@ class ComparePage(TreePage):
             self._spread = (baseline, threshold, measure_seed_spread(baseline.comparisons, threshold))
         return self._spread[2], baseline.sentence
 
-    def _find_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
+    def _find_seeds(self, comparison: Comparison | None) -> SeedBaseline | None:
         """Return the other seeds against which to judge two runs; None until they have been found."""
         if comparison is None or self._baseline is None:
             return None
