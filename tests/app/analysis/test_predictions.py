@@ -38,6 +38,8 @@ __all__ = ["plain_model"]
 ROOT = Path(__file__).resolve().parents[3]
 PLAIN = {
     "analysis/errors",
+    "analysis/hierarchy",
+    "analysis/read_hierarchy",
     "jobs/claim",
     "jobs/compile_kernels",
     "jobs/launcher",

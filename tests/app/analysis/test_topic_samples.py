@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from inference_samples import DOCUMENTS, arrays, plain_model, plant
+from inference_samples import DOCUMENTS, CountingKernel, arrays, plain_model, plant
 
 from topiary.app.analysis import inference
 from topiary.app.analysis.errors import ReadError
@@ -11,10 +11,21 @@ from topiary.app.analysis.shares import fetch_use
 from topiary.app.analysis.topic_samples import sample_topics
 from topiary.app.analysis.trends import DocumentGroups, describe_bands, measure_by_group
 from topiary.engine import models
+from topiary.engine.contract import AveragingKernel
 from topiary.store import runs, snapshots
 from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
+
+
+class DrawingKernel(CountingKernel, AveragingKernel):
+    """A kernel whose topics are samples."""
+
+    def average(self, state):
+        return state
+
+    def variance(self, state):
+        return ()
 
 
 @pytest.fixture
@@ -27,10 +38,9 @@ def db(tmp_path, plain_model):
 
 @pytest.fixture
 def sampling(plain_model, monkeypatch):
-    """Let the model keep variances, as those do that draw their topics."""
+    """Let the model average its topics, as those do that draw them."""
     module = models.load("dlda")
-    build = module.build
-    monkeypatch.setattr(module, "build", lambda *args, **kw: build(*args, **kw)._replace(variance=lambda state: ()))
+    monkeypatch.setattr(module, "build", lambda *_, **__: DrawingKernel())
     monkeypatch.setattr(inference, "load_model", lambda run: (module, module.Config()))
 
 
@@ -46,10 +56,7 @@ def test_a_model_that_draws_no_topics_and_a_run_with_few_snapshots_say_so(db, sa
     row, snapshot = runs.get_run(db, 1), find_snapshot(db, 1)
     with pytest.raises(ReadError, match="3 snapshots of the second half of the run, and run 1 has 1"):
         sample_topics(db, row, snapshot)
-    monkeypatch.setattr(inference, "load_model", lambda run: (models.load("dlda"), models.load("dlda").Config()))
-    module = models.load("dlda")
-    build = module.build
-    monkeypatch.setattr(module, "build", lambda *args, **kw: build(*args, **kw)._replace(variance=None))
+    monkeypatch.setattr(models.load("dlda"), "build", lambda *_, **__: CountingKernel())
     with pytest.raises(ReadError, match="draws no samples of its topics"):
         sample_topics(db, row, snapshot)
 

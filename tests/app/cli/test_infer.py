@@ -315,7 +315,7 @@ def test_place_stores_the_shares_of_all_documents_and_does_nothing_the_second_ti
         assert main.main(["place", "1", "--store", store]) == 0
         assert capsys.readouterr().out == f"run 1, mini-batch 9: {DOCUMENTS} documents are placed in its topics\n"
         monkeypatch.setattr(
-            "topiary.app.analysis.shares.open_inference", lambda *_: pytest.fail("they are placed already")
+            "topiary.app.analysis.inference.open_inference", lambda *_: pytest.fail("they are placed already")
         )
     db = open_database(store, readonly=True)
     assert len(shares.read_layer(db, find_snapshot(db, 1).number, 2).rest) == DOCUMENTS

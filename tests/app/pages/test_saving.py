@@ -57,7 +57,7 @@ def open_trends(db, **fields):
 
 def open_explore(db, **fields):
     """Open Explore at a topic of layer 2, in a run with a note on another one."""
-    notes.add_topic_note(db, 1, 1, 3, NewNote("to check", TAG))
+    notes.add_topic_note(db, 1, 1, 2, NewNote("to check", TAG))
     return Session(db, "explore", ExplorePage, **({"layer": 2, "topic": 1} | fields))
 
 
@@ -86,7 +86,7 @@ def test_page_and_command_write_the_same_report_on_the_topics_that_are_chosen(db
     chosen = read_topics(report)
     below = list_drawn(open_explore(db, roots=("L2:1",)))
     every = {f"L{layer}:{topic + 1}" for layer, width in enumerate(garden.LAYERS, 1) for topic in range(width)}
-    assert set(chosen) == {"all": every, "tree": list_drawn(session), "open": below, "marked": {"L1:3"}}[topics]
+    assert set(chosen) == {"all": every, "tree": list_drawn(session), "open": below, "marked": {"L1:2"}}[topics]
     assert 1 < len(below) < len(every)
     row = re.search(rf'value="{topics}".*?</label>', session.page._controls.html)[0]
     assert f"<b>{len(chosen)}</b>" in row

@@ -58,7 +58,7 @@ def test_with_labels_it_says_what_they_bought_and_cost():
         ({"corpus_name": "bbc"}, "On bbc instead of news"),
         ({"model": "datm"}, "With DATM instead of DLDA"),
         ({"layers": (48, 24)}, "With 48-24 topics instead of 24-12-6"),
-        ({"inference": "gibbs"}, "With Gibbs instead of TLASGR-MCMC"),
+        ({"inference": "gibbs"}, "With Gibbs sampling instead of TLASGR-MCMC"),
         ({"settings": {"eta": 0.2}}, "With Topic smoothing eta 0.2 instead of 0.05"),
         ({"settings": {"eta": 0.2, "gamma0": 2}}, "With other settings"),
         ({"seed": 4}, "With another seed"),
