@@ -109,10 +109,10 @@ def _draw_overview(contents: ReportContents, layers: Sequence[int]) -> str:
     """Return the largest topics of the highest layer in the report as a list with bars."""
     hierarchy, top = contents.hierarchy, layers[0]
     nodes = [topic.node for topic in contents.topics if topic.node.layer == top]
-    told = [node for node in nodes if hierarchy.role(node) != BACKGROUND] or nodes
-    largest = max(hierarchy.share(node) for node in told)
-    rows = "".join(_draw_overview_row(hierarchy, node, largest) for node in told)
-    apart = len(nodes) - len(told)
+    shown = [node for node in nodes if hierarchy.role(node) != BACKGROUND] or nodes
+    largest = max(hierarchy.share(node) for node in shown)
+    rows = "".join(_draw_overview_row(hierarchy, node, largest) for node in shown)
+    apart = len(nodes) - len(shown)
     note = f"<p class='rp-note'>{plural(apart, 'background topic')} follow below.</p>" if apart else ""
     return f'<section id="overview"><h2>What it is about</h2><ol class="rp-bars">{rows}</ol>{note}</section>'
 
