@@ -21,10 +21,10 @@ def count_lines(source: Source) -> int:
     """The lines of code of a module, without those that are blank, a comment or a docstring."""
     skipped: set[int] = set()
     for node in nodes(source):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if ast.get_docstring(node, clean=False) is not None:
-                text = node.body[0]
-                skipped |= set(range(text.lineno, (text.end_lineno or text.lineno) + 1))
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            text = node.body[0]
+            skipped |= set(range(text.lineno, (text.end_lineno or text.lineno) + 1))
     lines = enumerate(source.text.splitlines(), 1)
     return sum(1 for n, line in lines if n not in skipped and line.strip() and not line.lstrip().startswith("#"))
 
