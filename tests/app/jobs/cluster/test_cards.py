@@ -212,7 +212,7 @@ def test_a_place_with_cards_that_cannot_be_used_is_refused_before_the_run_is_mad
     with pytest.raises(NewRunError, match=r"takes local:N, .* gpu, or both as in gpu\+local:2; got 'gpu\+cloud'"):
         create("gpu+cloud")
     monkeypatch.setattr(gpu, "list_cards", lambda: [gpu.GraphicsCard("Card", 1000, "13.0")])
-    with pytest.raises(NewRunError, match=r"0\.0 GB of the Card are free for the run, .* use fewer topics"):
+    with pytest.raises(NewRunError, match=r"0\.0 GB of the Card are free for it; .* with fewer topics"):
         create()
     monkeypatch.setattr(gpu, "list_cards", list)
     with pytest.raises(NewRunError, match="there is none here"):
