@@ -215,8 +215,7 @@ def test_the_words_of_a_topic_stay_within_its_box(shared_server, page):
     page.goto(f"{shared_server.url}?page=explore&run=1&threshold=0")
     page.get_by_role("treeitem").first.wait_for()
     page.evaluate("document.fonts.ready")
-    laid_out = "() => [...document.querySelectorAll('.tp-words tspan')].every(line => line.getNumberOfChars())"
-    page.wait_for_function(laid_out)
+    expect(page.locator(".tp-words tspan:empty")).to_have_count(0)
     room = page.locator(".tp-node").evaluate_all(
         """nodes => nodes.flatMap(node => [...node.querySelectorAll(".tp-words tspan")].map(line => {
           const right = line.getStartPositionOfChar(0).x + line.getComputedTextLength()
