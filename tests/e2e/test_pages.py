@@ -217,7 +217,8 @@ def test_the_words_of_a_topic_stay_within_its_box(shared_server, page):
     page.evaluate("document.fonts.ready")
     expect(page.locator(".tp-words tspan:empty")).to_have_count(0)
     room = page.locator(".tp-node").evaluate_all(
-        """nodes => nodes.flatMap(node => [...node.querySelectorAll(".tp-words tspan")].map(line => {
+        """nodes => nodes.flatMap(node => [...node.querySelectorAll(".tp-words tspan")]
+          .filter(line => line.getNumberOfChars()).map(line => {
           const right = line.getStartPositionOfChar(0).x + line.getComputedTextLength()
           return node.querySelector(".tp-box").width.baseVal.value - right
         }))"""
