@@ -30,7 +30,6 @@ from topiary.app.jobs.logs import read_tail
 from topiary.app.jobs.progress import ImportNotice, Notice
 from topiary.app.jobs.run_rules import RunRequest
 from topiary.app.jobs.uploads import Uploads
-from topiary.app.live.column_typing import ColumnTyping
 from topiary.app.live.feed import LEAVING, Feed
 from topiary.app.live.map_jobs import MapJobs
 from topiary.app.live.visitor import NotAllowed, Visitor
@@ -125,7 +124,6 @@ class _SharedActions:
     filling: Lock = field(default_factory=Lock)
     filled: float = -FILL_PAUSE
     indexing: Indexing | None = None
-    typing: ColumnTyping | None = None
     placing: "dict[tuple[int, int], Future[None]]" = field(default_factory=dict)  # by run, and documents of its corpus
     training: frozenset[int] = frozenset()  # runs at the last upkeep
     maps: MapJobs = field(default_factory=MapJobs)
@@ -319,16 +317,6 @@ class Actions:
         self.feed.announce_documents(corpus)
         return changed
 
-    def type_columns(self, corpus: int) -> str:
-        """Begin to type the columns of a corpus of an earlier version, and return a sentence about the progress.
-
-        The server does so itself, for viewers too, and once for each corpus.
-        """
-        with self._shared.lock:
-            if self._shared.typing is None:
-                self._shared.typing = ColumnTyping(self.url, self.feed.announce_documents)
-        return self._shared.typing.begin(corpus)
-
     def keep_predictions(self, predictions: Classified) -> None:
         """Save predictions in the store, in the thread that computed them."""
         store_predictions(self._writing(), predictions)
@@ -430,8 +418,6 @@ class Actions:
         if shared.indexing is not None:
             shared.indexing.close()
         shared.maps.close()
-        if shared.typing is not None:
-            shared.typing.close()
         if shared.demo is not None and shared.demo.poll() is None:
             shared.demo.terminate()
             shared.demo.wait()

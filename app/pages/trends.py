@@ -24,7 +24,7 @@ from topiary.app.views.trends.column_dialog import ColumnEntry
 from topiary.app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
 from topiary.app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
 from topiary.app.views.trends.typical_card import TYPICAL_WORDS
-from topiary.store import columns, corpora, runs
+from topiary.store import corpora, runs
 from topiary.store.corpus_rows import KINDS, LABEL, CorpusColumn, CorpusRow
 from topiary.store.errors import StoreError
 
@@ -134,9 +134,8 @@ def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | No
         return known._replace(contents=known.contents._replace(source=source))
     corpus = corpora.get_run_corpus(context.db, row)
     offered = list_columns(context.db, corpus)
-    progress = "" if columns.is_typed(corpus) else context.actions.type_columns(corpus.number)
     choices = choose(hierarchy, offered, request)
-    page = TrendPage(hierarchy, choices, documents=corpus.documents, source=source, progress=progress)
+    page = TrendPage(hierarchy, choices, documents=corpus.documents, source=source)
     if found is None:
         if row.state in ("queued", "running", "paused"):
             return MeasuredAnswer(request, page._replace(note=NO_SHARES))
@@ -186,7 +185,7 @@ def _measure(context: Context, corpus: CorpusRow, page: TrendPage) -> TrendPage:
         page = page._replace(typical=typical)
     if not choices.column:
         note = page.note or (NO_DATES if choices.trend == "time" else NO_GROUPS)
-        return page._replace(note="" if page.progress else note)
+        return page._replace(note=note)
     if choices.trend == "groups":
         return _measure_groups(page, documents) if documents.count else page
     return _measure_time(page, documents)
@@ -260,11 +259,6 @@ class TrendsPage:
             self._figures.fetch()
         elif view.run in tick.snapshots | tick.rows:
             self._figures.fetch(answer)
-        elif answer is not None and answer.contents is not None and answer.contents.progress:
-            row = self._context.feed.run(view.run)
-            progress = "" if row is None else self._context.actions.type_columns(row.corpus)
-            self._figures.answer = answer._replace(contents=answer.contents._replace(progress=progress))
-            self._figures.draw()
 
     def _make_request(self) -> TrendRequest:
         view = self._context.view

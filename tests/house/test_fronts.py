@@ -58,7 +58,7 @@ class Fronts:
     def page(self, made, part, **fields):
         with contextlib.closing(open_database(self.url)) as db:
             session = PageSession(db, fields.pop("page"), **fields)
-            nothing = SimpleNamespace(type_columns=lambda _: "", place_documents=lambda *_: True)
+            nothing = SimpleNamespace(place_documents=lambda *_: True)
             session.context = replace(session.context, actions=nothing)
             page = made(session.context)
             session.work()

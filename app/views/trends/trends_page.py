@@ -114,8 +114,6 @@ class TrendPage(NamedTuple):
         A sentence in place of a picture, or about it.
     source : str
         A sentence on the snapshot whose shares are shown, if it is not the newest one.
-    progress : str
-        A sentence about work in the background; it is empty if there is none.
     busy : bool
     refining : bool
         Whether a corpus is being made of the documents selected.
@@ -136,7 +134,6 @@ class TrendPage(NamedTuple):
     documents: int = 0
     note: str = ""
     source: str = ""
-    progress: str = ""
     busy: bool = False
     refining: bool = False
 
@@ -151,7 +148,7 @@ def draw_trends(page: TrendPage) -> str:
     if page.typical is not None:
         lists = draw_typical(page.hierarchy, page.typical, page.words, page.counting)
         body += draw_card("What is typical of this selection", lists)
-    sentences = filter(None, (page.progress, page.source, page.note))
+    sentences = filter(None, (page.source, page.note))
     notes = "".join(f'<p class="tr-note" role="status">{escape(each)}</p>' for each in sentences)
     dim = " tr-busy" if page.busy else ""
     dialog = draw_column_dialog(page.choices.columns, page.documents)

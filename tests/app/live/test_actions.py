@@ -53,7 +53,6 @@ OF_THE_SERVER = {
     "keep_predictions",
     "place_documents",
     "make_map",
-    "type_columns",
     "do_upkeep",
     "fill",
     "close",

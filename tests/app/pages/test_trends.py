@@ -12,7 +12,7 @@ from topiary.app.pages import trends
 from topiary.app.pages.session import from_query, to_query
 from topiary.app.pages.trends import TrendsPage
 from topiary.app.views.trends.trends_page import NO_DATES
-from topiary.store import columns, snapshots
+from topiary.store import snapshots
 from topiary.store.corpus_rows import DATE, CorpusColumn
 from topiary.store.database import open_database
 
@@ -24,7 +24,6 @@ class Session(PageSession):
         super().__init__(db, "trends", **fields)
         self.asked = []
         self.places = True
-        self.progress = "They are read for the first time."
         self.context = replace(self.context, actions=self)
         self.page = TrendsPage(self.context)
         self.work()
@@ -32,9 +31,6 @@ class Session(PageSession):
     def say(self, do, **more):
         self.page._on_message({"do": do, **more})
         return self.work()
-
-    def type_columns(self, corpus):
-        return self.progress
 
     def place_documents(self, *asked):
         return self.places
@@ -218,18 +214,6 @@ def test_the_kind_of_a_column_is_changed_on_the_page(db):
     session.say("kind", column="rating", value="text")
     assert session.asked == [(1, "rating", "text")]
     assert "rating is of kind text: 400 documents have one." in session.report
-
-
-def test_columns_of_an_earlier_version_are_read_in_the_background_and_the_page_says_so(db, monkeypatch):
-    monkeypatch.setattr(columns, "is_typed", lambda _: False)
-    session = Session(db)
-    assert "the first time" in session.html
-    session.progress = "They are being read, 50 %."
-    session.page._on_tick(Tick())
-    assert "They are being read, 50 %." in session.html
-    monkeypatch.undo()
-    session.page._on_tick(Tick(labels=frozenset({1})))
-    assert "They are being read" not in session.work().page.board.html
 
 
 @pytest.mark.parametrize(
