@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, unquote
 
 import param
 
-from topiary.app.analysis.hierarchy import IDENTITY, format_identity, parse_identity
+from topiary.app.analysis.hierarchy import format_identity, parse_identity
 from topiary.app.views.top_bar import NAMES
 from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import RELATED as RELATION
@@ -71,8 +71,6 @@ class View(param.Parameterized):
     identity number (column + 1) in layer ``layer``.  The tree draws at most ``most`` topics of a layer.
     ``threshold`` None means the threshold that `app.views.tree.opening` finds for the topics shown; the tree on the
     explore page then shows the heaviest children instead, as many as ``detail`` says.
-    ``finer`` are runs on the documents of a topic whose topics the tree shows below it, ``unfolded`` those of their
-    topics whose children it shows too.
     ``light`` says whether list and tree show topics with few tokens, ``sure`` whether the tree shows only sure edges.
     ``picture`` chooses the tree or the map of layer 1, which joins topics with a correlation of at least ``relation``.
     ``pins`` are the snapshots pinned as A and B in the film, 0 = none.
@@ -120,8 +118,6 @@ class View(param.Parameterized):
     part: Any = param.Selector(default="union", objects=["union", "shared", "unique"])
     light: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     sure: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
-    finer = TupleParameter(param.Integer(default=1, bounds=(1, None)), most=20)
-    unfolded = TupleParameter(param.String(default="1/L1:1", regex=rf"\A[1-9][0-9]{{0,8}}/{IDENTITY}\Z"))
     search = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     relevance = param.Number(default=TRADE, bounds=(0.0, 1.0))
     picture: Any = param.Selector(default="tree", objects=["tree", "map"])
@@ -247,8 +243,6 @@ ANOTHER_RUN = {
         "roots",
         "closed",
         "hidden",
-        "finer",
-        "unfolded",
         "most",
         "threshold",
         "overlay",
