@@ -50,8 +50,6 @@ class TimeFigure(NamedTuple):
     periods : Periods
     documents : (T,) int64
     series : sequence of TopicSeries
-    borders : (T, n + 2) array
-        Borders of the areas of the n topics (:func:`engine.lens.periods.stack_shares`).
     grown, shrunk : sequence of GrownTopic
         The surest first.
     compared : int
@@ -67,7 +65,6 @@ class TimeFigure(NamedTuple):
     periods: Periods
     documents: IntArray
     series: Sequence[TopicSeries]
-    borders: FloatArray
     grown: Sequence[GrownTopic]
     shrunk: Sequence[GrownTopic]
     compared: int
@@ -255,7 +252,6 @@ def measure_over_time(
             TopicSeries(node, measured.mean[:, column], interval.low[:, column], interval.high[:, column])
             for node, column in zip(chosen, columns, strict=True)
         ],
-        borders=periods.stack_shares(measured, np.array(columns, dtype=np.int64)),
         grown=rises,
         shrunk=falls,
         compared=growth.effects.comparisons,

@@ -3,7 +3,6 @@
 import argparse
 import importlib
 import sys
-from pathlib import Path
 
 from topiary.app.cli import console
 from topiary.app.cli.console import UserError, notify
@@ -11,8 +10,6 @@ from topiary.app.cli.parser import (
     MISTAKE,
     Parser,
     VersionAction,
-    read_budgets,
-    read_choices,
     read_name,
     read_seed_list,
     read_setting_values,
@@ -27,8 +24,6 @@ from topiary.app.machine import LARGEST_UPLOAD
 from topiary.app.plots.request import AXES, KINDS
 
 PORTS = 65535
-BUDGETS = (10.0, 30.0, 120.0)
-METHODS = ("topiary", "tomotopy", "gensim", "sklearn", "nmf")
 MOST_WORDS = 30  # words of a topic that can be listed; a hierarchy stores no more
 
 
@@ -93,7 +88,6 @@ def build_parser() -> Parser:
     _add_control(commands)
     _add_maintenance(commands)
     _add_serve(commands)
-    _add_benchmark(commands)
     return parser
 
 
@@ -395,8 +389,7 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--output", required=True, metavar="FILE", help="figure.pdf, figure.svg or figure.png")
     with_help = "a run to be drawn too (perplexity), or compared with RUN (comparison); may be repeated"
     figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=with_help)
-    layer_help = "layer of topics (default: 1; of tree, comparison, time and groups the top)"
-    figure.add_argument("--layer", type=read_whole(1), help=layer_help)
+    figure.add_argument("--layer", type=read_whole(1), help="layer of topics (default: the top)")
     _add_topics(figure, "only this topic, such as L3:1; may be repeated")
     figure.add_argument("--most", type=read_whole(1), help="topics drawn at most; of a tree, in each layer (default 8)")
     figure.add_argument("--threshold", type=read_weight, help="of a tree: edges above threshold / K of the layer below")
@@ -406,7 +399,6 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--column", metavar="NAME", help=_COLUMN_HELP)
     figure.add_argument("--unit", choices=_UNITS, help=_UNIT_HELP)
     figure.add_argument("--moving", type=int, choices=(3, 5, 9), help="of time: mean of so many periods")
-    figure.add_argument("--stacked", action="store_true", default=None, help="of time: stacked areas, without bands")
     figure.add_argument("--by", choices=("tokens", "documents"), help=_BY_HELP)
     figure.add_argument("--interval", choices=("documents", "topics"), help=_INTERVAL_HELP)
     where_help = f"of time and groups: {_WHERE_HELP}"
@@ -560,29 +552,6 @@ def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
 def _add_allowed_hosts(parser: Parser) -> None:
     host_help = "a name that browsers may reach the server by, besides its address and localhost; may be repeated"
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=host_help)
-
-
-def _add_benchmark(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``benchmark topics``."""
-    description = "measure the quality of topics by time, next to that of other programs"
-    parser = commands.add_parser(
-        "benchmark", help=description, description=description[0].upper() + description[1:] + "."
-    )
-    benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK", parser_class=Parser)
-    description = "coherence, diversity and perplexity by time, next to LDA and NMF"
-    topics = _add_command(benchmarks, "topics", "benchmark.topics", description)
-    topics.add_argument("corpora", nargs="+", metavar="CORPUS", help="names or numbers of corpora of the store")
-    methods_help = f"any of {','.join(METHODS)} (default: all)"
-    topics.add_argument("--methods", type=read_choices(METHODS), default=METHODS, help=methods_help)
-    budgets_help = "seconds of training, or end: Topiary's own, as long for the peers (default 10,30,120)"
-    topics.add_argument("--budgets", type=read_budgets, default=BUDGETS, help=budgets_help)
-    layers_help = "topics per layer; peers have the first (default: proposed for the corpus)"
-    topics.add_argument("--layers", help=layers_help)
-    topics.add_argument(
-        "--seeds", type=read_seed_list, default=(1, 2, 3), help="of the runs, as 1-3 or 5,7 (default 1-3)"
-    )
-    topics.add_argument("--threads", type=threads, default=2, help="threads of every method (default 2)")
-    topics.add_argument("--json", type=Path, metavar="FILE", help="also write every row to this file")
 
 
 def _add_topics(parser: Parser, text: str) -> None:

@@ -3,7 +3,7 @@
 import argparse
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -60,18 +60,6 @@ class VersionAction(argparse.Action):
         """Print the version and exit."""
         write_output(f"topiary {find_version()}\n")
         parser.exit()
-
-
-def read_choices(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """Return a function that reads known names separated by commas and raises an error for any other name."""
-
-    def read(text: str) -> tuple[str, ...]:
-        names = tuple(part for part in text.lower().replace(" ", "").split(",") if part)
-        if unknown := [name for name in names if name not in known]:
-            raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}; there are {', '.join(known)}")
-        return names
-
-    return read
 
 
 def read_whole(low: int, high: int = LARGEST_COUNT) -> Callable[[str], int]:
@@ -148,18 +136,3 @@ def read_seed_list(text: str) -> tuple[int, ...]:
         return read_seeds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def read_budgets(text: str) -> tuple[float, ...]:
-    """Return numbers of seconds, sorted, from a text such as ``10,30,end``; raise an error for any other text.
-
-    ``end`` is infinity.
-    """
-    parts = [part.strip() for part in text.split(",")]
-    try:
-        values = tuple(sorted(math.inf if part == "end" else float(part) for part in parts))
-    except ValueError:
-        values = ()
-    if not values or not values[0] > 0.0 or sum(map(math.isfinite, values)) + parts.count("end") < len(values):
-        raise argparse.ArgumentTypeError(f"must be seconds above 0 or end, as 10,30,end; got {text!r}")
-    return values

@@ -73,7 +73,6 @@ class View(param.Parameterized):
     explore page then shows the heaviest children instead, as many as ``detail`` says.
     ``light`` says whether list and tree show topics with few tokens, ``sure`` whether the tree shows only sure edges.
     ``picture`` chooses the tree or the map of layer 1, which joins topics with a correlation of at least ``relation``.
-    ``pins`` are the snapshots pinned as A and B in the film, 0 = none.
     ``search`` is the text in the search field of the explore page.
     ``relevance`` is the lambda by which the words of topics are ranked; 1 ranks them by probability.
 
@@ -93,7 +92,7 @@ class View(param.Parameterized):
     time or by group, ``trend_layer`` the layer (0 = the top one), ``trend_topic`` the topic whose groups, or children
     over time, are shown, ``column`` the column of dates or groups ("" = the first one), ``unit`` the length of the
     periods, ``moving`` the number of periods of the moving mean, ``weigh`` whether a document counts by its tokens or
-    as one, ``drawn`` the form of the picture, ``interval`` what intervals contain, and ``zoomed`` whether it shows only
+    as one, ``interval`` what intervals contain, and ``zoomed`` whether it shows only
     a range of dates that was selected.  ``group`` is compared with ``against`` ("" = each group, and all others);
     ``effects`` is the order of the table.  On the page of a word, which is ``word``, they mean the same, and the first
     topic of ``trail`` is the one whose words are marked around it.
@@ -105,7 +104,6 @@ class View(param.Parameterized):
     page: Any = param.Selector(default="watch", objects=list(NAMES))
     run = param.Integer(default=0, bounds=(0, None))
     snapshot = param.Integer(default=0, bounds=(0, None))
-    pins = TupleParameter(param.Integer(default=0, bounds=(0, None)), most=2, different=False)
     layer = param.Integer(default=1, bounds=(1, 999))
     topic = param.Integer(default=0, bounds=(0, None))
     roots = TupleParameter(TopicParameter())
@@ -149,7 +147,6 @@ class View(param.Parameterized):
     unit: Any = param.Selector(default="automatic", objects=["automatic", *UNITS])
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
-    drawn: Any = param.Selector(default="lines", objects=["lines", "areas", "stream"])
     interval: Any = param.Selector(default="documents", objects=["documents", "topics"])
     zoomed: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     group = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
@@ -237,7 +234,6 @@ ANOTHER_RUN = {
     name: DEFAULTS[name]
     for name in (
         "snapshot",
-        "pins",
         "layer",
         "topic",
         "roots",

@@ -91,7 +91,7 @@ NO_DOCUMENTS = "No document meets all filters."
 _WAITING = "Measuring the shares of topics …"
 _FIELDS = (
     "trends", "run", "snapshot", "where", "trend", "trend_layer", "trend_topic", "column", "unit", "moving", "weigh",
-    "drawn", "interval", "zoomed", "group", "against", "effects",
+    "interval", "zoomed", "group", "against", "effects",
 )  # fmt: skip
 
 
@@ -108,7 +108,6 @@ class TrendRequest(NamedTuple):
     unit: str
     moving: str
     weigh: str
-    drawn: str
     interval: str
     zoomed: str
     group: str
@@ -160,7 +159,7 @@ def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: Trend
     column = names.date if trend == "time" else names.group
     return TrendChoices(
         trend, layer, topic, column, names.dates, names.groups, request.unit, request.moving, request.weigh,
-        request.drawn, request.interval,
+        request.interval,
         zoomed=request.zoomed == "shown",
         effects=EffectChoices(request.effects, request.group, request.against),
         where=request.where,
@@ -265,7 +264,7 @@ class TrendsPage:
         topic = view.trend_topic[0] if view.trend_topic else ""
         return TrendRequest(
             view.run, view.snapshot, view.where, view.trend, view.trend_layer, topic, view.column, view.unit,
-            view.moving, view.weigh, view.drawn, view.interval, view.zoomed, view.group, view.against, view.effects,
+            view.moving, view.weigh, view.interval, view.zoomed, view.group, view.against, view.effects,
         )  # fmt: skip
 
     def _draw(self, answer: TrendAnswer, page: TrendPage, busy: bool) -> str:  # noqa: FBT001 - as it is called
@@ -283,7 +282,7 @@ class TrendsPage:
             return
         match message:
             case {
-                "do": "trend" | "unit" | "moving" | "weigh" | "drawn" | "interval" | "effects" as field,
+                "do": "trend" | "unit" | "moving" | "weigh" | "interval" | "effects" as field,
                 "value": str(text),
             } if text in CHOICES[field]:
                 view.param.update(**{field: text})

@@ -37,8 +37,6 @@ class FigureRequest(NamedTuple):
         Length of the periods; by default chosen by density.
     moving : int, optional
         Odd number of periods of the moving mean.
-    stacked : bool, optional
-        Whether topics over time are stacked.
     by : "tokens" or "documents", optional
         Weight of a document.
     where : tuple of str
@@ -57,7 +55,6 @@ class FigureRequest(NamedTuple):
     column: str | None = None
     unit: str | None = None
     moving: int | None = None
-    stacked: bool | None = None
     by: Literal["tokens", "documents"] | None = None
     where: tuple[str, ...] = ()
     interval: Literal["documents", "topics"] | None = None
@@ -97,14 +94,11 @@ class FigureKind(NamedTuple):
 
 _DOCUMENTS = ("layer", "topic", "minibatch", "most", "column", "by", "where", "interval")
 KINDS = {
-    "comparison": FigureKind("topics", ("layer", "topic", "minibatch", "most"), (2, 2)),
-    "confusion": FigureKind("images", ("minibatch",), (1, 1)),
+    "comparison": FigureKind("comparison", ("layer", "topic", "minibatch", "most"), (2, 2)),
     "groups": FigureKind("trends", _DOCUMENTS, (1, 1)),
-    "images": FigureKind("images", ("layer", "topic", "minibatch", "most"), (1, 1)),
     "perplexity": FigureKind("curves", ("x",), (1, 6)),
     "steps": FigureKind("curves", ("x",), (1, 1)),
-    "time": FigureKind("trends", (*_DOCUMENTS, "unit", "moving", "stacked"), (1, 1)),
-    "topics": FigureKind("topics", ("layer", "topic", "minibatch", "most"), (1, 1)),
+    "time": FigureKind("trends", (*_DOCUMENTS, "unit", "moving"), (1, 1)),
     "tree": FigureKind("tree", ("layer", "topic", "minibatch", "threshold", "most"), (1, 1)),
 }
 

@@ -21,16 +21,6 @@ _COLUMNS = (
 )  # fmt: skip
 _LETTERS = 40  # of a group or topic
 _NAMED = 5  # topics of a sentence
-_FORMULA = (
-    "<p>The mean is the share of a topic in the words of a group, <b>R</b> = Σ n<sub>j</sub> w<sub>j</sub> / "
-    "Σ n<sub>j</sub>, where document j has n<sub>j</sub> words and the share w<sub>j</sub> of the topic; <i>by "
-    "documents</i>, n<sub>j</sub> = 1. Its variance is V = Σ n<sub>j</sub>² (w<sub>j</sub> − R)² / "
-    "(Σ n<sub>j</sub>)², or that of 200 bootstrap draws of the documents if there are fewer than 100; its interval is "
-    "Wilson’s, for R (1 − R) / V answers. The interval of a difference R − S follows from those of R (l to u) and S "
-    "(l′ to u′): R − S − √((R − l)² + (u′ − S)²) to R − S + √((u − R)² + (S − l′)²).</p>"
-    "<p>It is the table of <i>estimateEffect</i> in R’s stm for one category, with documents resampled instead of "
-    "topics drawn again.</p>"
-)
 
 
 class EffectChoices(NamedTuple):
@@ -44,7 +34,7 @@ class EffectChoices(NamedTuple):
 def draw_effects(
     hierarchy: Hierarchy, figure: GroupFigure, rows: Sequence[TopicEffect], total: int, choices: EffectChoices
 ) -> str:
-    """Return the choice of groups, the table with the rows given, and how it is computed.
+    """Return the choice of groups, and the table with the rows given.
 
     Parameters
     ----------
@@ -74,9 +64,8 @@ def draw_effects(
         f"▲▼: beyond chance among {figure.contrast.comparisons:,} comparisons: with 90 % probability none of them is "
         f"marked by chance. Each interval by itself holds the true value in 90 % of cases.{cut}"
     )
-    fold = f'<details class="tr-fold"><summary>How this is computed</summary>{_FORMULA}</details>'
     sentence = _summarise(hierarchy, figure)
-    return f'{controls}{sentence}<div class="tr-scroll">{table}</div><p class="tr-note">{note}</p>{fold}'
+    return f'{controls}{sentence}<div class="tr-scroll">{table}</div><p class="tr-note">{note}</p>'
 
 
 def format_change(value: float) -> str:
