@@ -235,15 +235,6 @@ def _add_training(parser: Parser, created: str) -> None:
     parser.add_argument("--until", choices=("good", "settled"), default="", help=until_help)
     keep_help = "snapshots that stay as the run grows, half of them its latest (default: some hundred, ever sparser)"
     parser.add_argument("--keep", type=read_whole(2), metavar="N", help=keep_help)
-    parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
-    burn_in_help = "of --averaged: mini-batches before it adds rates (default 2000, or 4/7 of a shorter run; 0 = none)"
-    parser.add_argument("--burn-in", type=read_whole(0), help=burn_in_help)
-    parser.add_argument(
-        "--samples", type=read_whole(1), help="of --averaged: mini-batches that add rates (default 1500)"
-    )
-    parser.add_argument(
-        "--paper-point", action="store_true", help="at the end also judge all test documents with 600 sweeps"
-    )
     parser.add_argument(
         "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )

@@ -78,17 +78,8 @@ def fork(arguments: argparse.Namespace) -> int:
 
 def _collect_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of a request for a run that options give, other than the settings of the model."""
-    useless = [
-        flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _is_given(arguments, name)
-    ]
-    if useless and not arguments.averaged:
-        raise UserError(f"{' and '.join(useless)} without --averaged would change nothing; give --averaged too")
     names = {each.name for each in fields(RunRequest)} & vars(arguments).keys() - {"corpus", "seeds", "grid"}
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
-
-
-def _is_given(arguments: argparse.Namespace, name: str) -> bool:
-    return getattr(arguments, name) is not None
 
 
 def _report_start(
