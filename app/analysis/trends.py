@@ -11,10 +11,10 @@ from topiary.app.analysis.shares import LayerUse
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.engine.hierarchy.certainty import Interval
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens import groups, periods
+from topiary.engine.lens import Weighting, groups, periods
 from topiary.engine.lens.groups import NumberBins
 from topiary.engine.lens.intervals import EffectTable, GroupShares, add_spread
-from topiary.engine.lens.moments import DocumentShares, Weighting
+from topiary.engine.lens.moments import DocumentShares
 from topiary.engine.lens.periods import Periods
 from topiary.store.columns import find_column
 from topiary.store.corpus_rows import CATEGORY, CorpusColumn

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import sys
+from typing import get_args
 
 from topiary.app.cli import console
 from topiary.app.cli.console import UserError, notify
@@ -21,7 +22,9 @@ from topiary.app.cli.parser import (
 )
 from topiary.app.ingest import options
 from topiary.app.machine import LARGEST_UPLOAD
-from topiary.app.plots.request import AXES, KINDS
+from topiary.app.names import AXES, INTERVALS
+from topiary.app.plots.request import KINDS
+from topiary.engine.lens import UNITS, Weighting
 
 PORTS = 65535
 MOST_WORDS = 30  # words of a topic that can be listed; a hierarchy stores no more
@@ -312,7 +315,6 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
         parser.add_argument("--relevance", type=read_share, metavar="LAMBDA", help=relevance_help)
 
 
-_UNITS = ("day", "week", "month", "quarter", "year", "decade")
 _COLUMN_HELP = "of time and groups (default: the first that fits)"
 _UNIT_HELP = "of time: length of the periods (default: by density)"
 _INTERVAL_HELP = (
@@ -357,9 +359,9 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     export.add_argument("--query", default="", help='of contexts, documents: words, "a phrase" or /a pattern/')
     export.add_argument("--column", default="", metavar="NAME", help=_COLUMN_HELP)
-    export.add_argument("--unit", choices=_UNITS, help=_UNIT_HELP)
-    export.add_argument("--by", choices=("tokens", "documents"), default="tokens", help=_BY_HELP)
-    export.add_argument("--interval", choices=("documents", "topics"), default="documents", help=_INTERVAL_HELP)
+    export.add_argument("--unit", choices=UNITS, help=_UNIT_HELP)
+    export.add_argument("--by", choices=get_args(Weighting), default="tokens", help=_BY_HELP)
+    export.add_argument("--interval", choices=INTERVALS, default="documents", help=_INTERVAL_HELP)
     refine = _add_command(commands, "refine", "export.refine", "make a corpus of the documents of a topic")
     _add_run(refine)
     refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
@@ -388,10 +390,10 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--width", default="column", metavar="WIDTH", help=width_help)
     figure.add_argument("--x", choices=AXES, help="x-axis of curves (default: documents; of steps minibatches)")
     figure.add_argument("--column", metavar="NAME", help=_COLUMN_HELP)
-    figure.add_argument("--unit", choices=_UNITS, help=_UNIT_HELP)
+    figure.add_argument("--unit", choices=UNITS, help=_UNIT_HELP)
     figure.add_argument("--moving", type=int, choices=(3, 5, 9), help="of time: mean of so many periods")
-    figure.add_argument("--by", choices=("tokens", "documents"), help=_BY_HELP)
-    figure.add_argument("--interval", choices=("documents", "topics"), help=_INTERVAL_HELP)
+    figure.add_argument("--by", choices=get_args(Weighting), help=_BY_HELP)
+    figure.add_argument("--interval", choices=INTERVALS, help=_INTERVAL_HELP)
     where_help = f"of time and groups: {_WHERE_HELP}"
     figure.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
     _add_minibatch(figure)

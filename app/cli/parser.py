@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from topiary.app.cli.console import write_output
 from topiary.app.ingest.options import LARGEST_COUNT
 from topiary.app.machine import find_version
+from topiary.app.names import SIZES
 
 MISTAKE = 2  # exit status after an error that the user can correct
 NEAR = 0.7  # likeness, of 1, from which a command counts as misspelled: tran is train, and dance is not place
@@ -116,7 +117,7 @@ def read_size(text: str) -> int:
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kMG]?B)", text.strip())
     if match is None:
         raise argparse.ArgumentTypeError(f"must be a size such as 200MB or 1.5GB; got {text!r}")
-    return int(float(match[1]) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[match[2]])
+    return int(float(match[1]) * SIZES[match[2]])
 
 
 def read_setting_values(text: str) -> tuple[str, tuple[str, ...]]:

@@ -28,6 +28,7 @@ from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.run_rules import RunRequest, describe_widths, proposes_widths
 from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
+from topiary.app.names import BROKEN
 from topiary.engine.gpu.memory import count_bytes
 from topiary.store import checkpoints, runs
 from topiary.store import corpora as corpora_of
@@ -131,7 +132,7 @@ def wait_for_run(db: Database, run: int) -> int:
         progress.end(f"run {run} goes on in the background; topiary stop {run} ends it")
         return 130
     progress.end(describe_end(db, row, state))
-    return 1 if state in ("failed", "silent") else 0
+    return 1 if state in BROKEN else 0
 
 
 def stop(arguments: argparse.Namespace) -> int:

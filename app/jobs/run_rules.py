@@ -327,7 +327,7 @@ def take_measures(request: RunRequest) -> RunRequest:
     given = {name: text for name, text in request.texts.items() if name in MEASURES}
     if not given:
         return request
-    fields = {MEASURES[name]: _read_measure(name, text) for name, text in given.items()}
+    fields: dict[str, Any] = {MEASURES[name]: _read_measure(name, text) for name, text in given.items()}
     lengths = [name for name in given if name in ("averaged_burn_in", "averaged_samples")]
     if lengths and not fields.get("averaged", request.averaged):
         raise NewRunError(f"{' and '.join(lengths)} without averaged would change nothing; set averaged=true too")

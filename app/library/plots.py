@@ -7,14 +7,16 @@ A run is a :class:`Run` of the library, or a pair of a store (its file, URL or d
 
 import sys
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 import holoviews as hv
 import holoviews.plotting.bokeh  # registers the options of both backends
 
+from topiary.app.names import Axis, IntervalKind
 from topiary.app.plots.read import Source
-from topiary.app.plots.request import COLUMN, Axis, FigureRequest, plot_figure, read_width
+from topiary.app.plots.request import COLUMN, FigureRequest, plot_figure, read_width
 from topiary.app.plots.style import save
+from topiary.engine.lens import Weighting
 from topiary.store.database import Database, open_existing
 
 __all__ = ["comparison", "groups", "perplexity", "save", "steps", "time", "tree"]
@@ -54,9 +56,9 @@ def time(
     column: str | None = None,
     unit: str | None = None,
     moving: int = 1,
-    by: Literal["tokens", "documents"] = "tokens",
+    by: Weighting = "tokens",
     where: Iterable[str] = (),
-    interval: Literal["documents", "topics"] = "documents",
+    interval: IntervalKind = "documents",
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
@@ -78,9 +80,9 @@ def groups(
     topics: Iterable[str] = (),
     most: int | None = None,
     column: str | None = None,
-    by: Literal["tokens", "documents"] = "tokens",
+    by: Weighting = "tokens",
     where: Iterable[str] = (),
-    interval: Literal["documents", "topics"] = "documents",
+    interval: IntervalKind = "documents",
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:

@@ -21,6 +21,7 @@ from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
+from topiary.app.names import BROKEN
 from topiary.app.views.run_facts import format_estimate
 from topiary.store import annotations, events, notes, snapshots
 from topiary.store import points as run_points
@@ -172,7 +173,7 @@ class Run(RunBridges, RunEvidence):
         shown, began = Progress(), time.monotonic()
         try:
             for row, state in follow_run(self._opened.db, self.number):
-                if state in ("failed", "silent"):
+                if state in BROKEN:
                     raise RunFailed(describe_end(self._opened.db, row, state))
                 if callable(progress):
                     progress(self)

@@ -9,16 +9,21 @@ import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 from urllib.parse import parse_qsl, quote, unquote
 
 import param
 
 from topiary.app.analysis.hierarchy import format_identity, parse_identity
+from topiary.app.names import AXES, INTERVALS
+from topiary.app.views.compare.table import SORT_WORDS
 from topiary.app.views.top_bar import NAMES
+from topiary.app.views.tree.opening import RULES
+from topiary.app.views.trends.controls import MOVING
 from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import RELATED as RELATION
-from topiary.engine.lens.periods import UNITS
+from topiary.engine.hierarchy.tree import Direction, Part
+from topiary.engine.lens import UNITS, Weighting
 
 if TYPE_CHECKING:
     from topiary.app.analysis.reader import StoreReader
@@ -111,9 +116,9 @@ class View(param.Parameterized):
     hidden = TupleParameter(TopicParameter())
     most = param.Integer(default=40, bounds=(1, 100_000))
     threshold = param.Number(default=None, bounds=(0.0, 1e6), allow_None=True)
-    detail: Any = param.Selector(default="normal", objects=["backbone", "normal", "all"])
-    direction: Any = param.Selector(default="down", objects=["down", "up"])
-    part: Any = param.Selector(default="union", objects=["union", "shared", "unique"])
+    detail: Any = param.Selector(default="normal", objects=list(RULES))
+    direction: Any = param.Selector(default="down", objects=list(get_args(Direction)))
+    part: Any = param.Selector(default="union", objects=list(get_args(Part)))
     light: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     sure: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     search = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
@@ -121,14 +126,14 @@ class View(param.Parameterized):
     picture: Any = param.Selector(default="tree", objects=["tree", "map"])
     relation = param.Number(default=RELATION, bounds=(0.0, 1.0))
     overlay = TupleParameter(param.Integer(default=1, bounds=(1, None)))
-    axis: Any = param.Selector(default="minibatches", objects=["minibatches", "documents", "seconds"])
+    axis: Any = param.Selector(default="minibatches", objects=list(AXES))
     label = param.Integer(default=0, bounds=(0, None))
     tab = param.String(default="", regex=r"\A[a-z0-9-]{0,400}\Z")
     partner = param.Integer(default=0, bounds=(0, None))
     partner_snapshot = param.Integer(default=0, bounds=(0, None))
     partner_roots = TupleParameter(TopicParameter())
     side: Any = param.Selector(default="run", objects=["run", "partner"])
-    sort: Any = param.Selector(default="change", objects=["change", "score", "share", "popularity", "margin"])
+    sort: Any = param.Selector(default="change", objects=list(SORT_WORDS))
     listed = param.Integer(default=0, bounds=(0, 999))
     pairs = param.Integer(default=40, bounds=(1, 100_000))
     identical: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
@@ -145,9 +150,9 @@ class View(param.Parameterized):
     trend_topic = TupleParameter(TopicParameter(), most=1)
     column = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     unit: Any = param.Selector(default="automatic", objects=["automatic", *UNITS])
-    moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
-    weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
-    interval: Any = param.Selector(default="documents", objects=["documents", "topics"])
+    moving: Any = param.Selector(default="1", objects=list(MOVING))
+    weigh: Any = param.Selector(default="tokens", objects=list(get_args(Weighting)))
+    interval: Any = param.Selector(default="documents", objects=list(INTERVALS))
     zoomed: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     group = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     against = param.String(default="", regex=r"(?s)\A.{0,200}\Z")

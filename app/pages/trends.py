@@ -9,11 +9,12 @@ from panel.viewable import Viewable
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import split_ranges, write_date_range
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.reader import GROUPS, TIME, RunDocuments, TrendQuestion
 from topiary.app.analysis.trends import MOST_TOPICS, TimeFigure, rank_effects
 from topiary.app.analysis.typical import TypicalWords, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.live.ticks import Tick
+from topiary.app.names import UNFINISHED, IntervalKind
 from topiary.app.pages.components import Board, Message
 from topiary.app.pages.filters import add_condition, handle_filter, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
@@ -136,7 +137,7 @@ def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | No
     choices = choose(hierarchy, offered, request)
     page = TrendPage(hierarchy, choices, documents=corpus.documents, source=source)
     if found is None:
-        if row.state in ("queued", "running", "paused"):
+        if row.state in UNFINISHED:
             return MeasuredAnswer(request, page._replace(note=NO_SHARES))
         goes_on = context.actions.place_documents(row.number, corpus.documents)
         return MeasuredAnswer(request, page._replace(note=PLACING if goes_on else NOT_PLACED.format(run=row.number)))

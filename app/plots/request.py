@@ -2,12 +2,12 @@
 
 import importlib
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from topiary.app.analysis.errors import ReadError
+from topiary.app.names import Axis, IntervalKind
+from topiary.engine.lens import Weighting
 
-Axis: TypeAlias = Literal["seconds", "documents", "minibatches"]
-AXES: tuple[Axis, ...] = ("seconds", "documents", "minibatches")
 COLUMN, PAGE = 3.3, 6.8  # inches, the widths of a column and of a page with two columns
 LEAST_WIDTH, MOST_WIDTH = 1.5, 40.0  # inches; no word fits into a narrower figure
 
@@ -55,9 +55,9 @@ class FigureRequest(NamedTuple):
     column: str | None = None
     unit: str | None = None
     moving: int | None = None
-    by: Literal["tokens", "documents"] | None = None
+    by: Weighting | None = None
     where: tuple[str, ...] = ()
-    interval: Literal["documents", "topics"] | None = None
+    interval: IntervalKind | None = None
 
 
 def read_width(width: str | float) -> float:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.reader import GROUPS, TIME, RunDocuments, TrendQuestion
 from topiary.app.analysis.trends import choose_topics
+from topiary.app.names import IntervalKind
 from topiary.app.plots.read import Source, choose_layer
 from topiary.app.plots.request import COLUMN, FigureRequest
 from topiary.app.plots.sheet import cut, measure_width
@@ -19,7 +20,7 @@ from topiary.app.views.text import format_percent
 from topiary.app.views.trends.group_chart import GroupBar
 from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens.moments import Weighting
+from topiary.engine.lens import Weighting
 from topiary.store import corpora
 
 _SHAPE, _TALLEST = 0.66, 3.0  # height / width of a picture over time, and its largest height in inches

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from topiary.app.names import plural
 from topiary.app.views.markup import write_element
 
 MOST = 20  # sections listed by a search at most
@@ -122,8 +123,8 @@ def draw_results(query: str, sections: list[Section]) -> str:
             f"No section of the guide contains “{escape(query.strip())}”; try fewer words, or other ones.",
             role="status",
         )
-    count = f"The first {MOST} of {len(sections)}" if len(sections) > MOST else str(len(sections))
-    noun = "section" if len(sections) == 1 else "sections"
+    first = f"The first {MOST} of " if len(sections) > MOST else ""
+    count = f"{first}{plural(len(sections), 'section')}"
     items = "".join(
         write_element(
             "li",
@@ -136,7 +137,7 @@ def draw_results(query: str, sections: list[Section]) -> str:
         )
         for each in sections[:MOST]
     )
-    status = write_element("p", f"{count} {noun} with “{escape(query.strip())}”", role="status")
+    status = write_element("p", f"{count} with “{escape(query.strip())}”", role="status")
     return f'{status}<ol class="tp-guide-found">{items}</ol>'
 
 

@@ -10,7 +10,7 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicSeries, describe_bands
 from topiary.app.names import UNDATED, plural
 from topiary.app.views.palette import LIGHT
-from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.text import escape, format_change, format_percent, shorten
 from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
 from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node
@@ -111,15 +111,11 @@ def _list_changes(topics: Sequence[GrownTopic], links: Mapping[Node, str]) -> st
     inside = [each for each in topics if each.node in links]
     rows = "".join(
         f"<li>{links[each.node]} <b>{format_percent(each.before)} → {format_percent(each.after)}</b> "
-        f"<small>{_format_change(each.low)} to {_format_change(each.high)}</small></li>"
+        f"<small>{format_change(each.low)} to {format_change(each.high)}</small></li>"
         for each in inside[:_LISTED]
     )
     more = f'<p class="rp-note">The surest {_LISTED} of {len(inside)}.</p>' if len(inside) > _LISTED else ""
     return f'<ol class="rp-changes">{rows}</ol>{more}' if rows else '<p class="rp-note">None beyond chance.</p>'
-
-
-def _format_change(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{format_percent(abs(value))}"
 
 
 def _draw_over_time(figure: TimeFigure, series: TopicSeries) -> str:

@@ -13,7 +13,7 @@ from topiary.app.views.explore.word_card import draw_word_topics
 from topiary.app.views.filters import draw_conditions, draw_filter_form
 from topiary.app.views.markup import draw_title, mark_places, write_attributes, write_element
 from topiary.app.views.palette import LIVE
-from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.text import escape, format_change, format_percent, shorten
 from topiary.app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
 from topiary.app.views.trends.group_chart import GroupBar, draw_group_bars
 from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
@@ -196,9 +196,10 @@ def _tell_change(figure: WordPeriods) -> str:
     if not np.isfinite([figure.before, figure.after, low, high]).all():
         return ""
     verdict = "more often" if low > 0 else "less often" if high < 0 else "about as often: the interval holds 0"
+    ends = (format_change(each, _format_share) for each in figure.change)
     return (
         f"First third of the dated documents {_format_share(figure.before)}, last third "
-        f"{_format_share(figure.after)}, difference {_format_change(low)} to {_format_change(high)} "
+        f"{_format_share(figure.after)}, difference {' to '.join(ends)} "
         f"(90 % interval): {verdict}."
     )
 
@@ -208,10 +209,6 @@ def _format_share(share: float) -> str:
     if not 0.0 < share < 0.000995:
         return format_percent(share)
     return f"{np.format_float_positional(100 * share, 2, unique=False, fractional=False, trim='-')}%"
-
-
-def _format_change(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{_format_share(abs(value))}"
 
 
 def _draw_by_group(page: WordPageContents) -> str:

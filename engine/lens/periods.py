@@ -19,13 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from topiary.engine.contract import Array, IntArray
+from topiary.engine.lens import UNITS, Weighting
 from topiary.engine.lens.groups import compare_groups, measure_groups
 from topiary.engine.lens.intervals import EffectTable, GroupShares
-from topiary.engine.lens.moments import DocumentShares, Weighting
+from topiary.engine.lens.moments import DocumentShares
 from topiary.engine.pool import Pool
 
 NO_DATE = np.iinfo(np.int64).min
-UNITS = ("day", "week", "month", "quarter", "year", "decade")
 ENOUGH = 30  # documents of a dense period
 DENSE = 0.9  # share of the documents that lie in dense periods
 FEWEST = 3  # periods with documents that make a picture

@@ -8,7 +8,7 @@ import numpy as np
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.predictions import Classified, Doing, Misled
-from topiary.app.names import format_signed
+from topiary.app.names import format_signed, plural
 from topiary.app.views.classes.class_figures import draw_heat_table, draw_reliability, list_reliability
 from topiary.app.views.markup import draw_options, draw_title, write_element
 from topiary.app.views.palette import declare_hue
@@ -400,7 +400,7 @@ def _draw_misled_path(report: ClassReport, path: tuple[Node, ...], group: Sequen
     if len(rows) > _DOCUMENTS:
         rest = "".join(rows[_DOCUMENTS:])
         more = f"<details><summary>{len(rows) - _DOCUMENTS} more</summary><ul>{rest}</ul></details>"
-    count = f"{len(rows):,} document{'s' if len(rows) > 1 else ''}"
+    count = plural(len(rows), "document")
     hint = write_title("Documents explained here that this path misled", report.result)
     head = f'<h3>{_draw_path(report.hierarchy, path)}<small class="tp-dim"{hint}>{count}</small></h3>'
     return f'<section class="cl-misled">{head}<ul>{"".join(rows[:_DOCUMENTS])}</ul>{more}</section>'

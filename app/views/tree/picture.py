@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_most
 from topiary.app.views.palette import LIVE, PictureTheme
 from topiary.app.views.text import escape, format_percent
@@ -314,7 +315,7 @@ def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0)
     """
     opinion = find_class_overlay(hierarchy, choice.label)
     notes = f" · colour: weight for {opinion.name}" if opinion else ""
-    notes += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
+    notes += f" · paler: {plural(linking, 'topic')} that lead to shared ones" if linking else ""
     notes += " · red dashes: made rarer" if any(edge.weight < 0 for edge in list_edges(hierarchy, choice)) else ""
     notes += f" · only edges {describe_sure(hierarchy)}" if choice.sure else ""
     return (

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from topiary.app.views.markup import draw_select
 from topiary.app.views.text import escape, shorten
-from topiary.engine.lens.periods import UNITS
+from topiary.engine.lens import UNITS
 
 _LETTERS = 30  # of the name of a column
 _UNITS = {"automatic": "Periods: automatic"} | {unit: f"{unit.capitalize()}s" for unit in UNITS}
-_MOVING = {"1": "No smoothing", "3": "Mean of 3", "5": "Mean of 5", "9": "Mean of 9"}
+MOVING = {"1": "No smoothing", "3": "Mean of 3", "5": "Mean of 5", "9": "Mean of 9"}
 _WEIGHTS = {"tokens": "By words", "documents": "By documents"}
 _WEIGHT_TIP = "By words, a long document counts more than a short one; by documents, all count alike"
 
@@ -21,7 +21,7 @@ def draw_column_choice(names: Sequence[str], chosen: str, label: str) -> str:
 def draw_period_choices(unit: str, moving: str) -> str:
     """Return the choices of the length of periods and of their smoothing."""
     units = draw_select("unit", _UNITS.items(), unit, "Periods", "Length of the periods")
-    return units + draw_select("moving", _MOVING.items(), moving, "Smoothing", "Moving mean of periods")
+    return units + draw_select("moving", MOVING.items(), moving, "Smoothing", "Moving mean of periods")
 
 
 def draw_weight_choice(weigh: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.trends import GroupFigure, TopicEffect
 from topiary.app.views.markup import draw_select, write_element
-from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.text import escape, format_change, format_percent, shorten
 from topiary.engine.hierarchy.tree import Node
 
 EFFECT_ROWS = 40  # shown of the table
@@ -66,11 +66,6 @@ def draw_effects(
     )
     sentence = _summarise(hierarchy, figure)
     return f'{controls}{sentence}<div class="tr-scroll">{table}</div><p class="tr-note">{note}</p>'
-
-
-def format_change(value: float) -> str:
-    """Return a difference of shares with its sign, as in +1.6%."""
-    return f"{'−' if value < 0 else '+'}{format_percent(abs(value))}"
 
 
 def draw_topic_button(hierarchy: Hierarchy, node: Node) -> str:

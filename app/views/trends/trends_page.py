@@ -9,16 +9,17 @@ from topiary.app.analysis.filters import DateRange
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicEffect, describe_bands
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
+from topiary.app.names import UNDATED
 from topiary.app.views.explore.controls import draw_segments
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.filters import draw_conditions, draw_filter_form
 from topiary.app.views.markup import draw_options, draw_select, write_attributes, write_element
 from topiary.app.views.palette import LIVE
 from topiary.app.views.save_table import draw_save_table
-from topiary.app.views.text import escape, format_percent
+from topiary.app.views.text import escape, format_change, format_percent
 from topiary.app.views.trends.column_dialog import ColumnEntry, draw_column_button, draw_column_dialog
 from topiary.app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
-from topiary.app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button, format_change
+from topiary.app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button
 from topiary.app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
 from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
 from topiary.app.views.trends.typical_card import draw_typical
@@ -215,7 +216,7 @@ def _tell_missing(page: TrendPage, figure: TimeFigure) -> str:
     """Return what the bands and bars are, and a button for the documents without a date."""
     text = f"Bands: {describe_bands(figure.samples)}. Grey bars: documents of every {figure.periods.unit}."
     if figure.missing:
-        are = "document has no date and is" if figure.missing == 1 else "documents have no date and are"
+        are = UNDATED[figure.missing != 1]
         tip = {"title": "Only these documents"}
         button = write_element(
             "button", f"{figure.missing:,}", type="button", data_do="group", data_value=f"{page.choices.column}=", **tip
