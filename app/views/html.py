@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from topiary.app import names
 from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.notes import sign_note
 from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
 from topiary.app.machine import find_asset
 from topiary.app.views import markup, text
@@ -64,9 +65,11 @@ def _make_environment() -> Environment:
     )
     environment.filters |= {
         "commas": "{:,}".format,
+        "condition": markup.name_condition,
         "hue": declare_hue,
         "identity": format_identity,
         "percent": text.format_percent,
+        "sign_note": sign_note,
         "shorten": text.shorten,
         "signed": names.format_signed,
         "sentence": text.end_sentence,
