@@ -19,6 +19,7 @@ from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
 from topiary.app.machine import find_asset
 from topiary.app.views import markup, text
 from topiary.app.views.palette import declare_hue
+from topiary.engine.lens.periods import UNITS
 
 _BREAK = re.compile(r"\s*\n\s*")
 
@@ -76,6 +77,8 @@ def _make_environment() -> Environment:
         "weight": text.format_weight,
     }
     environment.globals |= {
+        "UNDATED": names.UNDATED,
+        "UNITS": UNITS,
         "atom": draw_atom_uri,
         "has_pictures": has_pictures,
         "plural": names.plural,

@@ -144,7 +144,7 @@ def _describe_row(run: RunFacts, state: str, estimate: Estimate | None, curve: S
         "estimate": find_estimate_name(run, POINT) if estimate is None else estimate.name,
         "protocol": _NO_ESTIMATE_TIP if estimate is None else f"{estimate.protocol}.",
         "pace": format_rate(run.tokens_per_second),
-        "verbs": _list_verbs(state),
+        "verbs": list_verbs(state),
     }
 
 
@@ -208,10 +208,6 @@ def _describe_state(run: RunFacts, state: str) -> tuple[str, str]:
     return line, ". ".join(filter(None, (run.message, since)))
 
 
-def _list_verbs(state: str) -> list[tuple[str, str, str]]:
+def list_verbs(state: str) -> list[tuple[str, str, str]]:
+    """Return the requests that fit a state (pause, stop, resume, start first), each with its icon and its label."""
     return [(verb, *_VERBS[verb]) for verb in ACTIONS.get(state, ())]
-
-
-def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
-    """Return buttons for the requests that fit a run's state (pause, stop, resume, start first), of class ``look``."""
-    return render("macros.verbs", run, _list_verbs(state), look)
