@@ -13,13 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from topiary.app import names
-from topiary.app.analysis.hierarchy import format_identity
-from topiary.app.analysis.notes import sign_note
-from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
 from topiary.app.machine import find_asset
-from topiary.app.views import markup, text
+from topiary.app.views import markup, run_facts, text
 from topiary.app.views.palette import declare_hue
-from topiary.engine.lens.periods import UNITS
 
 _BREAK = re.compile(r"\s*\n\s*")
 
@@ -61,6 +57,12 @@ def _load_board(board: str) -> Any:
 
 @cache
 def _make_environment() -> Environment:
+    # Forms are drawn without these, which load the compiler.
+    from topiary.app.analysis.hierarchy import format_identity
+    from topiary.app.analysis.notes import sign_note
+    from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+    from topiary.engine.lens.periods import UNITS
+
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=_LineLoader(find_asset("templates")), auto_reload=False
     )
@@ -70,6 +72,8 @@ def _make_environment() -> Environment:
         "hue": declare_hue,
         "identity": format_identity,
         "percent": text.format_percent,
+        "perplexity": run_facts.format_perplexity,
+        "rate": run_facts.format_rate,
         "sign_note": sign_note,
         "shorten": text.shorten,
         "signed": names.format_signed,
