@@ -79,8 +79,8 @@ def draw_kpis(run: RunFacts, about: RunHealth) -> str:
     estimate, lines = _describe_estimates(run, about)
     missing = "" if lines else "first one is on its way" if about.state == "running" else "not measured"
     return render(
-        "watch.kpis", run, estimate, missing if about.change is None else about, lines, {"one": step, "many": STEPS[step]},
-        card=describe_card(run.process), time=_describe_time(run, about.state),
+        "watch.kpis", run, estimate, missing if about.change is None else about, lines,
+        steps={"one": step, "many": STEPS[step]}, card=describe_card(run.process), time=_describe_time(run, about.state),
         spent=f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started",
         layers=_describe_origin(run), heartbeat=_describe_heartbeat(run, about.state),
     )  # fmt: skip
@@ -279,9 +279,7 @@ def _describe_worker(worker: WorkerFacts) -> dict[str, Any]:
         "memory": f"{format_size(worker.memory)}{limit}",
         "card": describe_card({"card": worker.card}),
         "documents": worker.documents,
-        "lost": ""
-        if worker.lost is None
-        else f"{datetime.fromtimestamp(worker.lost, UTC).astimezone():%d %b %H:%M:%S}",
+        "lost": "" if lost is None else f"{lost:%d %b %H:%M:%S}",
     }
 
 
