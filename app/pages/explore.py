@@ -27,7 +27,7 @@ from topiary.app.pages.explore_requests import (
 )
 from topiary.app.pages.film import Film
 from topiary.app.pages.filters import SelectionReader
-from topiary.app.pages.refining import CloserLooks, FinerTopics, RefineRequests
+from topiary.app.pages.refining import CloserLooks, RefineRequests
 from topiary.app.pages.requests import LatestRequest, TreePage
 from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
@@ -43,7 +43,6 @@ from topiary.app.views.explore.controls import (
     draw_tree_foot,
 )
 from topiary.app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
-from topiary.app.views.explore.refining import draw_opened_list
 from topiary.app.views.explore.top_topics import draw_top_topics
 from topiary.app.views.explore.word_card import WordPassages, draw_word_card
 from topiary.app.views.filters import draw_selection
@@ -70,7 +69,7 @@ _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "detail"),
     *("direction", "part", "label", "light", "sure", "relevance", "search"),
-    *("picture", "relation", "where", "finer", "unfolded"),
+    *("picture", "relation", "where"),
 )
 
 
@@ -134,7 +133,6 @@ class ExplorePage(TreePage):
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
         self._looks = CloserLooks(context, self._redraw_looks)
-        self._finer = FinerTopics(context, self._draw_again)
         self._fetch()
         if self._hierarchy is None:
             self._draw_nothing()
@@ -159,8 +157,6 @@ class ExplorePage(TreePage):
             light=view.light == "shown",
             sure=view.sure == "shown",
             detail=self._detail_rule,
-            finer=frozenset(view.finer),
-            unfolded=frozenset(view.unfolded),
         )
         return choice if self._hierarchy is None else self._kept_topic.choice(self._hierarchy, choice)
 
@@ -360,7 +356,7 @@ class ExplorePage(TreePage):
         if self._is_map_shown(hierarchy):
             self._draw_map(hierarchy)
             return
-        hierarchy, choice = self._finer.add(hierarchy), self.choice
+        choice = self.choice
         previous_order = self._drawing.layout.order() if self._drawing else None
         selected, previous_hierarchy = self._find_selected(), self._previous
         drawing = draw_tree(
@@ -387,8 +383,7 @@ class ExplorePage(TreePage):
             explain_threshold(hierarchy, choice),
             self._child,
         ]
-        foot = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_opened_list(drawing.opened)
-        self._foot.html = foot + draw_column_topics(hierarchy)
+        self._foot.html = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_column_topics(hierarchy)
 
     def _draw_controls(self, hierarchy: Hierarchy) -> None:
         subject = self._find_report_subject()
@@ -435,7 +430,7 @@ class ExplorePage(TreePage):
             hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
             sent=self._requests.notes.sent, focus=self._requests.notes.focus,
-            closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy, opened=self._view.finer),
+            closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
         )  # fmt: skip
 
     def _add_seeds(self, hierarchy: Hierarchy) -> Hierarchy:
@@ -509,7 +504,7 @@ class ExplorePage(TreePage):
         if self._hierarchy is None:
             return
         previous = self._drawing.layout.order() if self._drawing else None
-        hierarchy = self._finer.add(self._add_seeds(self._hierarchy))
+        hierarchy = self._add_seeds(self._hierarchy)
         send_tree_file(
             self._tree, hierarchy, self.choice, file_format, aspect=self._aspect, previous=previous,
             on_map=self._make_map_choice() if self._is_map_shown(hierarchy) else None,

@@ -11,7 +11,7 @@ from topiary.app.pages.components import Message, TreeView
 from topiary.app.pages.filters import handle_filter
 from topiary.app.pages.notes import ACTIONS, NoteRequests
 from topiary.app.pages.requests import PageRequests, list_moments
-from topiary.app.pages.session import CHOICES, DEFAULTS, Context, read_field
+from topiary.app.pages.session import CHOICES, DEFAULTS, Context
 from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.explore.cards import FoundDocument, SearchResult
 from topiary.app.views.explore.controls import SnapshotOption
@@ -187,7 +187,6 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "rename": self._rename,
             "unfilter": lambda message, _: self._unfilter(message),
             "save": lambda _, value: self._callbacks.save(value),
-            "finer": lambda _, value: self._toggle_finer(value),
             "seeds": lambda *_: self._put(page="seeds", tab=""),
             "place": lambda message, _: self._place(str(message.get("number", ""))),
         }
@@ -296,15 +295,6 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             most=view.most,
             light="shown" if choice.light else view.light,
         )
-
-    def _toggle_finer(self, value: str) -> None:
-        """Open a run that refines a topic below that topic, or one of its topics, such as ``12/L3:4``; or fold it."""
-        if "/" in value:
-            self._put_text("unfolded", ",".join(_toggle_identity(self._view.unfolded, value)))
-        elif value.isascii() and value.isdecimal():
-            runs = read_field("finer", ",".join(map(str, {*self._view.finer} ^ {int(value[:9])})))
-            kept = tuple(each for each in self._view.unfolded if int(each.partition("/")[0]) in runs)
-            self._put(finer=runs, unfolded=kept)
 
     def _list_layer(self, text: str) -> None:
         hierarchy = self._callbacks.hierarchy()

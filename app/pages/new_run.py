@@ -224,7 +224,6 @@ class NewRunForm:
             model=model,
             texts=texts,
             minibatches=int(self._get_text("minibatches")) if is_given else None,
-            averaged=self._get_text("averaged") == "true",
             seed=seeds[0],
             seeds=seeds if len(seeds) > 1 else (),
             name=self._get_text("name")[:200],
@@ -276,7 +275,6 @@ class NewRunForm:
         """Return the defaults of the fields that every model has."""
         return {
             "seed": self._choose_seed(),
-            "averaged": "false",
             "name": "",
             "preset": RECOMMENDED,
             form_fields.PLACE: form_fields.HERE,

@@ -61,12 +61,13 @@ def _make_environment() -> Environment:
     from topiary.app.analysis.hierarchy import format_identity
     from topiary.app.analysis.notes import sign_note
     from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
-    from topiary.engine.lens.periods import UNITS
+    from topiary.engine.lens import UNITS
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=_LineLoader(find_asset("templates")), auto_reload=False
     )
     environment.filters |= {
+        "change": text.format_change,
         "commas": "{:,}".format,
         "condition": markup.name_condition,
         "hue": declare_hue,
@@ -81,6 +82,7 @@ def _make_environment() -> Environment:
         "weight": text.format_weight,
     }
     environment.globals |= {
+        "MOVING": names.MOVING.items(),
         "UNDATED": names.UNDATED,
         "UNITS": UNITS,
         "atom": draw_atom_uri,

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -142,6 +142,11 @@ def format_percent(share: float, digits: int | None = None) -> str:
     if float(written) >= 100.0 and share < 1.0 and not _is_whole(share):
         return f">{100 - least:.{digits}f}%"
     return f"<{least:.{digits}f}%" if float(written) == 0.0 and share > 0.0 else f"{written}%"
+
+
+def format_change(change: float, form: Callable[[float], str] = format_percent) -> str:
+    """Return a change of a share with its sign, as in +1.6%; ``form`` writes its size."""
+    return f"{'−' if change < 0 else '+'}{form(abs(change))}"
 
 
 def _is_whole(share: float) -> bool:

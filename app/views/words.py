@@ -11,7 +11,7 @@ from topiary.app.analysis.word_trends import WordGroups, WordPeriods
 from topiary.app.views.explore.word_card import draw_word_topics
 from topiary.app.views.html import render
 from topiary.app.views.palette import LIVE
-from topiary.app.views.text import format_percent
+from topiary.app.views.text import format_change, format_percent
 from topiary.app.views.trends.group_chart import GroupBar, draw_group_bars
 from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
 from topiary.engine.hierarchy.tree import Node
@@ -125,7 +125,7 @@ def _describe_change(figure: WordPeriods) -> str:
     verdict = "more often" if low > 0 else "less often" if high < 0 else "about as often: the interval holds 0"
     return (
         f"First third of the dated documents {_format_share(figure.before)}, last third "
-        f"{_format_share(figure.after)}, difference {_format_change(low)} to {_format_change(high)} "
+        f"{_format_share(figure.after)}, difference {format_change(low, _format_share)} to {format_change(high, _format_share)} "
         f"(90 % interval): {verdict}."
     )
 
@@ -135,10 +135,6 @@ def _format_share(share: float) -> str:
     if not 0.0 < share < 0.000995:
         return format_percent(share)
     return f"{np.format_float_positional(100 * share, 2, unique=False, fractional=False, trim='-')}%"
-
-
-def _format_change(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{_format_share(abs(value))}"
 
 
 def _draw_by_group(figure: WordGroups) -> str:
