@@ -32,7 +32,7 @@ from topiary.app.pages.notes import NoteWriter
 from topiary.app.pages.refining import CloserLooks, CorpusRefiner
 from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
-from topiary.app.pages.session import CHOICES, DEFAULTS, Context, read_field
+from topiary.app.pages.session import CHOICES, DEFAULTS, Context
 from topiary.app.pages.topic_documents import TopicDocuments
 from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
