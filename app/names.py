@@ -36,6 +36,7 @@ INFERENCES = {
     "bcdf": "bCDF",
     "gibbs": "Gibbs sampling",
 }
+MOVING = {"1": "No smoothing", "3": "Mean of 3", "5": "Mean of 5", "9": "Mean of 9"}
 UNDATED = ("document has no date and is", "documents have no date and are")  # nouns for `plural`
 
 

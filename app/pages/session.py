@@ -15,11 +15,10 @@ from urllib.parse import parse_qsl, quote, unquote
 import param
 
 from topiary.app.analysis.hierarchy import format_identity, parse_identity
-from topiary.app.names import AXES, INTERVALS
+from topiary.app.names import AXES, INTERVALS, MOVING
 from topiary.app.views.compare.table import SORT_WORDS
 from topiary.app.views.top_bar import NAMES
 from topiary.app.views.tree.opening import RULES
-from topiary.app.views.trends.controls import MOVING
 from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import RELATED as RELATION
 from topiary.engine.hierarchy.tree import Direction, Part
