@@ -50,10 +50,9 @@ def list_report_scopes(hierarchy: Hierarchy, choice: TreeChoice, selected: Node 
 
 
 def draw_save_report(run: int, scopes: Mapping[str, ReportScope]) -> str:
-    """Return the button *Save report* and its dialog, which sends ``save-report`` with its fields."""
-    if not scopes:
-        return ""
-    button = write_element("button", "Save report", type="button", class_="ex-soft", data_open=_DIALOG, title=_TIP)
+    """Return the button *Save report*, which sends ``report``, and its dialog, which sends ``save-report``."""
+    opens = {"data_open": _DIALOG, "data_do": "report"}
+    button = write_element("button", "Save report", type="button", class_="ex-soft", title=_TIP, **opens)
     topics = "".join(
         _draw_choice("topics", name, scope.text, f"{len(scope.topics):,}", _USUAL) for name, scope in scopes.items()
     )
