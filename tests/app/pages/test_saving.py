@@ -65,6 +65,7 @@ def save_report(session, topics, quotes="three"):
     """Return the report that the browser gets, and its name; None if it gets nothing."""
     reports = []
     session.page._tree.hand_over = lambda name, text: reports.append((name, text))
+    session.page.handle({"do": "report"})
     session.page.handle({"do": "save-report", "form": {"topics": topics, "quotes": quotes}})
     session.work()
     return reports[0] if reports else None
