@@ -17,7 +17,7 @@ from topiary.app.live.history import History
 from topiary.app.live.ticks import Tick
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Component, Message
-from topiary.app.pages.requests import list_moments
+from topiary.app.pages.messages import MessagePart, list_moments, on
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.controls import SnapshotOption
 from topiary.app.views.runs.curves import thin_points
@@ -28,11 +28,10 @@ from topiary.app.views.tree.picture import TreeChoice
 _AHEAD = 4  # snapshots after the one on screen that are read before they are asked for
 _BEHIND = 2  # the same before it
 _TRACK_POINTS = 240  # of the curve below the cursor
-_SIDES = 2  # pinned snapshots at most: A and B
 
 
 class FilmBar(Component):
-    """The bar in the browser: play, a slider that stops at the snapshots kept, pins, and a file to save.
+    """The bar in the browser: play, a slider that stops at the snapshots kept, and a file to save.
 
     Parameters
     ----------
@@ -46,10 +45,6 @@ class FilmBar(Component):
         Name of a step of the run, such as "sweep".
     note : str
         A remark about the snapshot on screen; by default its number among all.
-    pins : list of int
-        Numbers of the snapshots pinned as A and B, 0 for none.
-    comparable : bool
-        Whether two different snapshots are pinned.
     busy : str
         The request under way that takes seconds: "largest" while changes are measured, "film" while a file is made.
     on_message : (message) -> None
@@ -61,13 +56,11 @@ class FilmBar(Component):
     track = param.String(default="")
     step = param.String(default="step")
     note = param.String(default="")
-    pins = param.List(default=[0, 0])
-    comparable = param.Boolean(default=False)
     busy: Any = param.Selector(default="", objects=["", "largest", "film"])
 
     _bundle = find_asset("js/film.js")
 
-    def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
+    def __init__(self, on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         super().__init__(on_message, **({"margin": 0, "sizing_mode": "stretch_width"} | params))
 
     def answer(self) -> None:
@@ -87,7 +80,7 @@ class FilmBar(Component):
             super()._handle_msg(data)
 
 
-class Film:
+class Film(MessagePart):
     """The film on one page of a session; make it after the page has begun to watch the view.
 
     Parameters
@@ -114,7 +107,7 @@ class Film:
         on_cursor: Callable[[int | None], None] = lambda _: None,
         css_class: str = "tp-film",
     ) -> None:
-        self._context = context
+        super().__init__(context)
         self._page = page
         self._choice = choice
         self._on_cursor = on_cursor
@@ -125,16 +118,8 @@ class Film:
         self._wanted = 0  # the snapshot that the browser asked for last
         self._is_reading = False  # a snapshot that was not asked for yet
         self._open = True
-        self._actions: dict[str, Callable[[Message], None]] = {
-            "moment": lambda message: self._go(message.get("value")),
-            "near": lambda _: self._read_ahead(),
-            "largest": lambda _: self._find_largest(),
-            "pin": lambda message: self._pin(message.get("value"), message.get("number")),
-            "compare": lambda _: self._compare(),
-            "film": lambda _: self._save(),
-        }
-        self.bar = FilmBar(self._on_message, css_classes=[css_class])
-        context.view.param.watch(self._on_view, ["page", "run", "snapshot", "pins"])
+        self.bar = FilmBar(self.handle, css_classes=[css_class])
+        context.view.param.watch(self._on_view, ["page", "run", "snapshot"])
         context.on_tick(self._on_tick)
         context.on_close(self._close)
         self._choose_run()
@@ -143,11 +128,6 @@ class Film:
 
     def _close(self) -> None:
         self._open = False
-
-    def _on_message(self, message: Message) -> None:
-        action = self._actions.get(message["do"])
-        if action is not None:
-            action(message)
 
     def _on_view(self, *_: Any) -> None:
         if self._context.view.page != self._page:
@@ -203,14 +183,9 @@ class Film:
     # ------------------------------------------------------------- drawing
 
     def _draw(self) -> None:
-        view = self._context.view
-        pins = [*view.pins[:_SIDES], 0, 0][:_SIDES]
-        place = self._find_place()
-        self.bar.param.update(
-            place=place, pins=pins, comparable=all(pins) and pins[0] != pins[1], note=self._describe_change(place)
-        )
-        pinned = next((moment.minibatch for moment in self._moments if moment.number == view.snapshot), None)
-        self._on_cursor(pinned)
+        place, snapshot = self._find_place(), self._context.view.snapshot
+        self.bar.param.update(place=place, note=self._describe_change(place))
+        self._on_cursor(next((moment.minibatch for moment in self._moments if moment.number == snapshot), None))
 
     def _draw_track(self) -> None:
         """Draw the curve and the ticks of all snapshots."""
@@ -246,9 +221,11 @@ class Film:
 
     # -------------------------------------------------------------- moving
 
-    def _go(self, number: Any) -> None:
+    @on("moment")
+    def _go(self, value: int = 0) -> None:
         """Show a snapshot as soon as it is in memory; the newest request replaces those before it."""
-        if not isinstance(number, int) or number not in {moment.number for moment in self._moments}:
+        number = value
+        if number not in {moment.number for moment in self._moments}:
             self.bar.answer()
             return
         self._wanted = number
@@ -273,6 +250,7 @@ class Film:
         self.bar.answer()
         self._read_ahead()
 
+    @on("near")
     def _read_ahead(self) -> None:
         """Read snapshots near the cursor, one after the other, so that they are in memory when they are asked for."""
         place = self._find_place()
@@ -298,6 +276,7 @@ class Film:
     def _stop(self) -> None:
         self._is_reading = False
 
+    @on("largest")
     def _find_largest(self) -> None:
         """Go to the snapshot before which most changed, or from there to the next one; measure first if necessary."""
         if self._changes.keys() >= {moment.number for moment in self._moments[1:]}:
@@ -325,23 +304,9 @@ class Film:
         after = by_size.index(on_screen) + 1 if self._context.view.snapshot and on_screen in by_size else 0
         self._go(by_size[after % len(by_size)])
 
-    # ---------------------------------------------------- pins and the file
+    # ------------------------------------------------------------ the file
 
-    def _pin(self, side: Any, number: Any) -> None:
-        """Pin a snapshot as A (0) or B (1); a second time takes the pin away."""
-        if side not in range(_SIDES) or number not in [moment.number for moment in self._moments]:
-            return
-        pins = [*self._context.view.pins[:_SIDES], 0, 0][:_SIDES]
-        pins[side] = 0 if pins[side] == number else number
-        self._context.view.pins = tuple(pins) if any(pins) else ()
-
-    def _compare(self) -> None:
-        a, b = [*self._context.view.pins, 0, 0][:_SIDES]
-        if a and b:
-            self._context.view.param.update(
-                page="compare", partner=self._run, partner_snapshot=a, snapshot=b, roots=(), partner_roots=(), tab=""
-            )
-
+    @on("film")
     def _save(self) -> None:
         """Send the film to the browser as a file, drawn in another thread."""
         row = self._context.feed.run(self._run)

@@ -1,8 +1,7 @@
 """A closer look from a page: corpora of the documents of a topic or of a selection, and the runs on them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,8 +19,8 @@ from topiary.app.analysis.refinements import (
 from topiary.app.ingest.refining import LEAST_DOCUMENTS, RefineError
 from topiary.app.jobs.run_rules import NewRunError, RunRequest
 from topiary.app.live.ticks import Tick
-from topiary.app.pages.components import Message
 from topiary.app.pages.filters import find_placed, open_documents
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look, draw_run_origin
 from topiary.app.views.text import end_sentence
@@ -45,8 +44,8 @@ class MadeRun(NamedTuple):
     sentence: str
 
 
-class RefineRequests:
-    """The handler of requests for a closer look on one page, and what the panel of a topic says of it.
+class CorpusRefiner(MessagePart):
+    """Makes corpora for a closer look, and opens the runs on them.
 
     Parameters
     ----------
@@ -71,35 +70,32 @@ class RefineRequests:
         conditions: Callable[[], tuple[str, ...]] = tuple,
         query: Callable[[], str] = str,
     ) -> None:
+        super().__init__(context)
         self.busy = False
-        self._context = context
         self._changed = changed
         self._conditions = conditions
         self._query = query
 
-    def handle(self, message: Message) -> bool:
-        """Handle a message of the browser, whose contents are not trusted; return False if it is about other things."""
-        match message:
-            case {"do": "refine", "id": str(key), "form": {"share": str(text)}}:
-                node, share = parse_identity(key), next((each for each in SHARES if f"{each:g}" == text), None)
-                if node is not None and share is not None:
-                    self._start({"topic": node, "share": share, "where": self._context.view.where})
-            case {"do": "refine"}:
-                where = (*self._context.view.where, *self._conditions())
-                self._start({"where": where, "query": self._query()})
-            case {"do": "open-run", "number": str(number)} if number.isascii() and number.isdecimal():
-                open_run(self._context, int(number[:9]), parse_identity(str(message.get("id", ""))))
-            case _:
-                return False
-        return True
+    @on("refine")
+    def _refine(self, message: dict[str, Any], share: str = "") -> None:
+        """Look closer at a topic, if the message names one, or at the documents that are selected."""
+        if "id" not in message:
+            self._start({"where": (*self._view.where, *self._conditions()), "query": self._query()})
+            return
+        node, least = parse_identity(str(message["id"])), next((each for each in SHARES if f"{each:g}" == share), None)
+        if node is not None and least is not None:
+            self._start({"topic": node, "share": least, "where": self._view.where})
+
+    @on("open-run")
+    def _open_run(self, number: int, topic: Node | None = None) -> None:
+        open_run(self._context, number, topic)
 
     def _start(self, options: Mapping[str, Any]) -> None:
         if self.busy:
             return
         self.busy = True
-        view = self._context.view
         self._changed()
-        work = partial(refine_and_train, self._context, view.run, view.snapshot, options)
+        work = partial(refine_and_train, self._context, self._view.run, self._view.snapshot, options)
         self._context.aside(work, self._receive, self._end)
 
     def _receive(self, made: MadeRun) -> None:
@@ -156,12 +152,15 @@ class CloserLooks:
     ----------
     context : Context
     changed : () -> None
-        Draws the page again.
+        Draws the panel of a topic again.
+    origin_changed : () -> None
+        Draws the line about where the documents come from again.
     """
 
-    def __init__(self, context: Context, changed: Callable[[], None]) -> None:
+    def __init__(self, context: Context, changed: Callable[[], None], origin_changed: Callable[[], None]) -> None:
         self._context = context
         self._changed = changed
+        self._origin_changed = origin_changed
         self._subject: LookSubject | None = None  # of the look that was read last
         self._pending: LookSubject | None = None
         self._stamp: tuple[object, ...] = ()  # of the runs at that time
@@ -169,17 +168,14 @@ class CloserLooks:
         self._origins: dict[int, str] = {}
         context.on_tick(self._on_tick)
 
-    def draw_topic(self, hierarchy: Hierarchy, node: Node, *, busy: bool, opened: Sequence[int]) -> str:
-        """Return the section of a topic's panel; what is missing is read, and the page drawn again.
-
-        The tree shows the topics of the runs ``opened``.
-        """
+    def draw_topic(self, hierarchy: Hierarchy, node: Node, *, busy: bool) -> str:
+        """Return the section of a topic's panel; what is missing is read, and the page drawn again."""
         subject = hierarchy.run, hierarchy.snapshot, node, self._context.view.where
         if (subject != self._subject or self._stamp != self._stamp_runs()) and subject != self._pending:
             self._pending = subject
             work = partial(read_closer_look, self._context, hierarchy, node, subject[3])
             self._context.later(work, partial(self._receive, subject), self._fail)
-        return draw_closer_look(node, self._look if subject == self._subject else None, busy=busy, opened=opened)
+        return draw_closer_look(node, self._look if subject == self._subject else None, busy=busy)
 
     def draw_origin(self, run: int) -> str:
         """Return the line about where the documents of a run come from; empty for a corpus that was imported."""
@@ -217,72 +213,7 @@ class CloserLooks:
     def _receive_origin(self, run: int, line: str) -> None:
         self._origins[run] = line
         if line:
-            self._changed()
-
-
-class FinerTopics:
-    """The topics of the runs that refine topics of the hierarchy on screen, read in another thread.
-
-    Parameters
-    ----------
-    context : Context
-    changed : () -> None
-        Draws the tree again, once they are read and when those runs have other topics.
-    """
-
-    def __init__(self, context: Context, changed: Callable[[], None]) -> None:
-        self._context = context
-        self._changed = changed
-        self._run = 0  # which was read last
-        self._found: Mapping[Node, tuple[Hierarchy, ...]] = {}
-        self._stamp: tuple[object, ...] = ()  # of the runs at that time
-        self._is_pending = False
-        context.on_tick(self._on_tick)
-
-    def add(self, hierarchy: Hierarchy) -> Hierarchy:
-        """Return a hierarchy with the topics of the runs that refine its topics, as far as they are known."""
-        if self._run != hierarchy.run or self._stamp != self._stamp_runs():
-            self._read(hierarchy.run)
-        return replace(hierarchy, finer=self._found) if self._run == hierarchy.run and self._found else hierarchy
-
-    def _read(self, run: int) -> None:
-        if not self._is_pending and (self._found or len(self._context.feed.runs()) > 1):
-            self._is_pending = True
-            receive = partial(self._receive, run, self._stamp_runs())
-            self._context.later(partial(read_finer_topics, self._context, run), receive, self._fail)
-
-    def _receive(self, run: int, stamp: tuple[object, ...], found: Mapping[Node, tuple[Hierarchy, ...]]) -> None:
-        had = self._found if self._run == run else {}
-        self._is_pending, self._run, self._stamp, self._found = False, run, stamp, found
-        if found != had:
-            self._changed()
-
-    def _fail(self) -> None:
-        self._is_pending = False
-
-    def _stamp_runs(self) -> tuple[object, ...]:
-        """Return what changes when there are more runs, or when those that were found have other topics."""
-        feed = self._context.feed
-        finer = [each.run for group in self._found.values() for each in group]
-        latest = [feed.latest(number) for number in finer]
-        return len(feed.runs()), *(0 if each is None else each.number for each in latest)
-
-    def _on_tick(self, _: Tick) -> None:
-        view = self._context.view
-        if view.page == "explore" and self._stamp != self._stamp_runs():
-            self._read(view.run)
-
-
-def read_finer_topics(context: Context, run: int) -> dict[Node, tuple[Hierarchy, ...]]:
-    """Return the topics of the runs that refine a topic of a run, by that topic; this waits for the store."""
-    found: dict[Node, tuple[Hierarchy, ...]] = {}
-    by_corpus = {corpus.number: origin.topic for corpus, origin in list_refinements(context.db, run)}
-    for row in sorted(context.feed.runs(), key=lambda row: row.number):
-        topic, latest = by_corpus.get(row.corpus), context.feed.latest(row.number)
-        hierarchy = None if topic is None or latest is None else context.feed.hierarchy(row.number, latest.number)
-        if topic is not None and hierarchy is not None:
-            found[topic] = (*found.get(topic, ()), hierarchy)
-    return found
+            self._origin_changed()
 
 
 def read_closer_look(context: Context, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> CloserLook:

@@ -196,8 +196,6 @@ def test_runs_on_the_documents_of_a_topic_are_listed_under_it_with_their_topics(
     for row, node in zip(rows, hierarchy.nodes(3), strict=True):
         words = " ".join(hierarchy.other_words(node, 6))
         assert row == (escape(hierarchy.title(node)), escape(words), format_percent(hierarchy.share(node)))
-    choice = choose_film_tree(hierarchy)._replace(finer=frozenset([2]))
-    assert "dotted: topics of run 2" in open_report(dated, choice=choice)
 
 
 def test_without_stored_shares_the_report_says_which_command_computes_them(db, stored, tmp_path):
@@ -216,6 +214,6 @@ def test_the_picture_of_a_topic_in_two_hundred_periods_takes_under_ten_kilobytes
     share = np.random.default_rng(1).random(n)
     series = TopicSeries(Node(1, 0), share, share - 0.1, share + 0.1)
     cut = Periods("day", np.arange(n + 1) * 86_400_000, np.zeros(0, np.int32))
-    figure = TimeFigure(cut, np.ones(n, np.int64), [series], np.zeros((n, 3)), (), (), 1, 0, n)
+    figure = TimeFigure(cut, np.ones(n, np.int64), [series], (), (), 1, 0, n)
     drawn = draw_topic_trends(ReportTrends({1: figure}), hierarchy, Node(1, 0))
     assert 2000 < len(drawn) < 10_000  # so that 224 topics are within 5 MB

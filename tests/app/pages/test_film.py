@@ -7,7 +7,6 @@ from page_sessions import PageSession
 
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.film import Film
-from topiary.app.pages.session import from_query, to_query
 from topiary.store import runs, snapshots
 
 KEPT = (10, 20, 30, 40, 50, 60, 400)
@@ -38,7 +37,7 @@ class Stage:
         self.answers += 1
 
     def say(self, do, **more):
-        self.film._on_message({"do": do, **more})
+        self.film.handle({"do": do, **more})
         self.session.work()
 
 
@@ -70,7 +69,7 @@ def test_the_bar_has_every_snapshot_and_the_cursor_is_at_the_newest(stage):
 
 def test_a_snapshot_is_shown_once_it_is_read_and_the_next_ones_are_read_ahead(stage):
     numbers = stage.numbers
-    stage.film._on_message({"do": "moment", "value": numbers[0]})
+    stage.film.handle({"do": "moment", "value": numbers[0]})
     assert (stage.view.snapshot, stage.answers) == (0, 0)  # nothing moves before it is in memory
     stage.session.work()
     assert (stage.view.snapshot, stage.answers) == (numbers[0], 1)
@@ -78,7 +77,7 @@ def test_a_snapshot_is_shown_once_it_is_read_and_the_next_ones_are_read_ahead(st
     assert stage.cursors[-1] == 10
     feed = stage.session.feed
     assert all(feed.get_cached_hierarchy(1, number) is not None for number in numbers[:5])
-    stage.film._on_message({"do": "moment", "value": numbers[1]})
+    stage.film.handle({"do": "moment", "value": numbers[1]})
     assert (stage.view.snapshot, stage.answers) == (numbers[1], 2)  # at once
 
 
@@ -91,8 +90,8 @@ def test_the_last_snapshot_is_the_newest_one_which_a_page_follows(stage):
 
 def test_of_two_requests_the_newer_one_is_shown(stage):
     first, second = stage.numbers[:2]
-    stage.film._on_message({"do": "moment", "value": second})
-    stage.film._on_message({"do": "moment", "value": first})
+    stage.film.handle({"do": "moment", "value": second})
+    stage.film.handle({"do": "moment", "value": first})
     stage.session.work()
     assert stage.view.snapshot == first
     assert stage.answers == 2
@@ -131,31 +130,6 @@ def test_the_largest_changes_are_visited_one_after_the_other(stage):
     assert "changed since 10" in stage.film.bar.note
 
 
-def test_two_pinned_snapshots_are_compared_and_pins_are_part_of_the_link(stage):
-    a, b = stage.numbers[1], stage.numbers[3]
-    stage.say("moment", value=a)
-    stage.say("pin", value=0, number=a)
-    assert (stage.view.pins, stage.film.bar.pins, stage.film.bar.comparable) == ((a, 0), [a, 0], False)
-    stage.say("moment", value=b)
-    stage.say("pin", value=1, number=b)
-    assert from_query(to_query(stage.view))["pins"] == (a, b)
-    assert stage.film.bar.comparable
-    stage.say("compare")
-    view = stage.view
-    assert (view.page, view.partner, view.partner_snapshot, view.run, view.snapshot) == ("compare", 1, a, 1, b)
-
-
-def test_a_pin_is_taken_away_by_pinning_the_same_snapshot_again(stage):
-    newest = stage.numbers[-1]
-    stage.say("pin", value=0, number=newest)
-    assert stage.view.pins == (newest, 0)
-    stage.say("pin", value=0, number=newest)
-    assert stage.view.pins == ()
-    for side, number in ((7, newest), (0, 999), (1, None), ("0", newest)):
-        stage.say("pin", value=side, number=number)
-        assert stage.view.pins == ()
-
-
 @pytest.mark.parametrize(("name", "snapshot", "plays"), [("demo", 0, 1), ("demo", 1, 0), ("another", 0, 0)])
 def test_the_film_of_a_demo_plays_when_its_training_ends_while_a_visitor_follows_it(db, name, snapshot, plays):
     row = garden.begin(db, 1, name)
@@ -171,7 +145,7 @@ def test_the_film_of_a_demo_plays_when_its_training_ends_while_a_visitor_follows
 
 
 def test_the_film_is_saved_as_a_file(stage):
-    stage.film._on_message({"do": "film"})
+    stage.film.handle({"do": "film"})
     assert stage.film.bar.busy == "film"
     stage.session.work()
     assert stage.film.bar.busy == ""

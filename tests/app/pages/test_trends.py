@@ -30,7 +30,7 @@ class Session(PageSession):
         self.work()
 
     def say(self, do, **more):
-        self.page._on_message({"do": do, **more})
+        self.page.handle({"do": do, **more})
         return self.work()
 
     def place_documents(self, *asked):
@@ -100,7 +100,7 @@ def test_documents_without_dates_are_shown_by_group(db, monkeypatch):
     session = Session(db)
     assert f'data-value="time" title="{NO_DATES}" aria-pressed="false" disabled' in session.html
     assert re.search(r'data-value="groups" title="[^"]*" aria-pressed="true"', session.html)
-    assert session.page._figures.answer.contents.by_group is not None
+    assert session.page.answer.contents.by_group is not None
 
 
 def test_filters_are_part_of_the_address_whatever_they_hold(db):
@@ -159,14 +159,11 @@ def test_documents_without_a_date_are_one_click_away(db):
     assert f"1 of {DOCUMENTS} documents" in session.html
 
 
-def test_roots_are_lines_areas_or_a_stream_and_so_are_the_children_of_a_topic(db):
+def test_a_topic_alone_comes_with_lines_of_its_children(db):
     session = Session(db, trend_topic=("L3:1",))
-    assert session.card("Its children").count("tr-area") == 0
-    for form in ("areas", "stream"):
-        session.say("drawn", value=form)
-        assert session.card("Its children").count('<polygon class="tr-area"') >= 2
+    assert session.card("Its children").count('<polygon class="tr-band"') >= 2
     session.say("topic", value="")
-    assert session.card("Layer 3 over time").count('<polygon class="tr-area"') == 4
+    assert "Its children" not in session.html
 
 
 def test_the_table_of_effects_has_the_means_of_groups_and_is_sorted_by_a_click(db):
@@ -235,7 +232,7 @@ def test_the_kind_of_a_column_is_changed_on_the_page(db):
 def test_a_message_that_makes_no_sense_changes_nothing(db, message):
     session = Session(db)
     before = to_query(session.view)
-    session.page._on_message(message)
+    session.page.handle(message)
     assert to_query(session.view) == before
 
 
