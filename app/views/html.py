@@ -58,9 +58,11 @@ def _load_board(board: str) -> Any:
 @cache
 def _make_environment() -> Environment:
     # Forms are drawn without these, which load the compiler.
-    from topiary.app.analysis.hierarchy import format_identity
+    from topiary.app.analysis.hierarchy import REASONS, format_identity
     from topiary.app.analysis.notes import sign_note
     from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+    from topiary.engine.hierarchy.titles import SHOWN, TWIN
+    from topiary.engine.hierarchy.topics import TRADE
     from topiary.engine.lens import UNITS
 
     environment = Environment(
@@ -68,6 +70,7 @@ def _make_environment() -> Environment:
     )
     environment.filters |= {
         "change": text.format_change,
+        "minus": lambda value: f"{value:.2f}".replace("-", "−"),
         "commas": "{:,}".format,
         "condition": markup.name_condition,
         "hue": declare_hue,
@@ -78,10 +81,15 @@ def _make_environment() -> Environment:
         "sign_note": sign_note,
         "shorten": text.shorten,
         "signed": names.format_signed,
+        "state_name": names.name_state,
         "sentence": text.end_sentence,
         "weight": text.format_weight,
     }
     environment.globals |= {
+        "REASONS": REASONS,
+        "SHOWN": SHOWN,
+        "TRADE": TRADE,
+        "TWIN": TWIN,
         "MOVING": names.MOVING.items(),
         "UNDATED": names.UNDATED,
         "UNITS": UNITS,

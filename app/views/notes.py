@@ -6,6 +6,8 @@ from typing import NamedTuple
 from topiary.app.analysis.notes import LONGEST_AUTHOR, LONGEST_NOTE, LONGEST_TAG, Note
 from topiary.app.views.html import render
 
+LONGEST = {"note": LONGEST_NOTE, "tag": LONGEST_TAG, "author": LONGEST_AUTHOR}  # characters
+
 
 class NoteForm(NamedTuple):
     """The form below notes.
@@ -33,5 +35,4 @@ class NoteForm(NamedTuple):
 
 def draw_notes(notes: Sequence[Note], form: NoteForm) -> str:
     """Return the fold with the notes and tags on a topic or document; it is open where there are any."""
-    longest = {"note": LONGEST_NOTE, "tag": LONGEST_TAG, "author": LONGEST_AUTHOR}
-    return render("notes.fold", notes, form, longest)
+    return render("notes.fold", notes, form, LONGEST)
