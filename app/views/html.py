@@ -64,6 +64,7 @@ def _make_environment() -> Environment:
     from topiary.engine.hierarchy.titles import SHOWN, TWIN
     from topiary.engine.hierarchy.topics import TRADE
     from topiary.engine.lens import UNITS
+    from topiary.engine.lens.explained import LISTED
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=_LineLoader(find_asset("templates")), auto_reload=False
@@ -86,6 +87,7 @@ def _make_environment() -> Environment:
         "weight": text.format_weight,
     }
     environment.globals |= {
+        "LISTED": LISTED,
         "REASONS": REASONS,
         "SHOWN": SHOWN,
         "TRADE": TRADE,
