@@ -17,7 +17,7 @@ from topiary.app.live.history import History
 from topiary.app.live.ticks import Tick
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Component, Message
-from topiary.app.pages.requests import list_moments
+from topiary.app.pages.messages import MessagePart, list_moments, on
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.controls import SnapshotOption
 from topiary.app.views.runs.curves import thin_points
@@ -60,7 +60,7 @@ class FilmBar(Component):
 
     _bundle = find_asset("js/film.js")
 
-    def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
+    def __init__(self, on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         super().__init__(on_message, **({"margin": 0, "sizing_mode": "stretch_width"} | params))
 
     def answer(self) -> None:
@@ -80,7 +80,7 @@ class FilmBar(Component):
             super()._handle_msg(data)
 
 
-class Film:
+class Film(MessagePart):
     """The film on one page of a session; make it after the page has begun to watch the view.
 
     Parameters
@@ -107,7 +107,7 @@ class Film:
         on_cursor: Callable[[int | None], None] = lambda _: None,
         css_class: str = "tp-film",
     ) -> None:
-        self._context = context
+        super().__init__(context)
         self._page = page
         self._choice = choice
         self._on_cursor = on_cursor
@@ -118,13 +118,7 @@ class Film:
         self._wanted = 0  # the snapshot that the browser asked for last
         self._is_reading = False  # a snapshot that was not asked for yet
         self._open = True
-        self._actions: dict[str, Callable[[Message], None]] = {
-            "moment": lambda message: self._go(message.get("value")),
-            "near": lambda _: self._read_ahead(),
-            "largest": lambda _: self._find_largest(),
-            "film": lambda _: self._save(),
-        }
-        self.bar = FilmBar(self._on_message, css_classes=[css_class])
+        self.bar = FilmBar(self.handle, css_classes=[css_class])
         context.view.param.watch(self._on_view, ["page", "run", "snapshot"])
         context.on_tick(self._on_tick)
         context.on_close(self._close)
@@ -134,11 +128,6 @@ class Film:
 
     def _close(self) -> None:
         self._open = False
-
-    def _on_message(self, message: Message) -> None:
-        action = self._actions.get(message["do"])
-        if action is not None:
-            action(message)
 
     def _on_view(self, *_: Any) -> None:
         if self._context.view.page != self._page:
@@ -232,9 +221,11 @@ class Film:
 
     # -------------------------------------------------------------- moving
 
-    def _go(self, number: Any) -> None:
+    @on("moment")
+    def _go(self, value: int = 0) -> None:
         """Show a snapshot as soon as it is in memory; the newest request replaces those before it."""
-        if not isinstance(number, int) or number not in {moment.number for moment in self._moments}:
+        number = value
+        if number not in {moment.number for moment in self._moments}:
             self.bar.answer()
             return
         self._wanted = number
@@ -259,6 +250,7 @@ class Film:
         self.bar.answer()
         self._read_ahead()
 
+    @on("near")
     def _read_ahead(self) -> None:
         """Read snapshots near the cursor, one after the other, so that they are in memory when they are asked for."""
         place = self._find_place()
@@ -284,6 +276,7 @@ class Film:
     def _stop(self) -> None:
         self._is_reading = False
 
+    @on("largest")
     def _find_largest(self) -> None:
         """Go to the snapshot before which most changed, or from there to the next one; measure first if necessary."""
         if self._changes.keys() >= {moment.number for moment in self._moments[1:]}:
@@ -313,6 +306,7 @@ class Film:
 
     # ------------------------------------------------------------ the file
 
+    @on("film")
     def _save(self) -> None:
         """Send the film to the browser as a file, drawn in another thread."""
         row = self._context.feed.run(self._run)

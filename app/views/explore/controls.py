@@ -45,7 +45,7 @@ class ControlState(NamedTuple):
     formats : sequence of str
         The formats in which the tree can be saved.
     scopes : mapping of str to ReportScope
-        The topics that a report can be about, by name; without any, no report is offered.
+        The topics that a report can be about, by name, once the visitor has opened the dialog.
     map : bool
         Whether the map is on screen instead of the tree.
     relation : float

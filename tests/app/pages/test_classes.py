@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from class_samples import plant
+from databases import open_filled
 from inference_samples import plain_model
 from page_sessions import PageSession
 
@@ -21,7 +22,7 @@ from topiary.app.live.ticks import Tick
 from topiary.app.pages.classes import ClassesPage
 from topiary.app.views.classes.class_report import draw_prediction_progress
 from topiary.store import annotations, runs
-from topiary.store.database import Database, open_database
+from topiary.store.database import Database
 
 __all__ = ["plain_model"]
 
@@ -45,8 +46,7 @@ class Session(PageSession):
 @pytest.fixture
 def db(tmp_path: Any, plain_model: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     monkeypatch.setattr(classes, "BLOCK", 2)
-    db = open_database(str(tmp_path / "store.db"))
-    plant(db)
+    db = open_filled(tmp_path / "store.db", plant)
     yield db
     db.close()
 
@@ -72,7 +72,7 @@ def test_a_run_without_labels_offers_to_go_on_with_them_before_anything_is_prepa
     session = Session(db, run=row.number).work()
     session.feed.stop()
     assert f"Run {row.number} learns topics without labels" in session.page.board.html
-    session.page._on_message({"do": "supervise"})
+    session.page.handle({"do": "supervise"})
     assert (session.view.page, session.view.tab) == ("runs", f"fork-{row.number}-labels")
 
 
@@ -106,7 +106,7 @@ def test_the_threshold_that_shows_paths_is_taken(db: Database) -> None:
     session = Session(db, threshold=100.0).work()
     session.feed.stop()
     (value,) = re.findall(r'data-do="threshold" data-value="([\d.]+)"', session.page.board.html)
-    session.page._on_message({"do": "threshold", "value": value})
+    session.page.handle({"do": "threshold", "value": value})
     assert session.view.threshold == float(value)
     assert 'class="cl-paths"' in session.page.board.html
 

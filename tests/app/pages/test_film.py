@@ -2,12 +2,12 @@
 
 import garden
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.film import Film
 from topiary.store import runs, snapshots
-from topiary.store.database import open_database
 
 KEPT = (10, 20, 30, 40, 50, 60, 400)
 
@@ -37,14 +37,14 @@ class Stage:
         self.answers += 1
 
     def say(self, do, **more):
-        self.film._on_message({"do": do, **more})
+        self.film.handle({"do": do, **more})
         self.session.work()
 
 
 @pytest.fixture
 def db(tmp_path):
     """Open a store with a finished run of seven snapshots."""
-    opened = open_database(str(tmp_path / "store.db"))
+    opened = open_filled(tmp_path / "store.db")
     row = garden.begin(opened, garden.corpus(opened).number)
     for minibatch in KEPT:
         garden.advance(opened, row, minibatch, snapshot=True)
@@ -69,7 +69,7 @@ def test_the_bar_has_every_snapshot_and_the_cursor_is_at_the_newest(stage):
 
 def test_a_snapshot_is_shown_once_it_is_read_and_the_next_ones_are_read_ahead(stage):
     numbers = stage.numbers
-    stage.film._on_message({"do": "moment", "value": numbers[0]})
+    stage.film.handle({"do": "moment", "value": numbers[0]})
     assert (stage.view.snapshot, stage.answers) == (0, 0)  # nothing moves before it is in memory
     stage.session.work()
     assert (stage.view.snapshot, stage.answers) == (numbers[0], 1)
@@ -77,7 +77,7 @@ def test_a_snapshot_is_shown_once_it_is_read_and_the_next_ones_are_read_ahead(st
     assert stage.cursors[-1] == 10
     feed = stage.session.feed
     assert all(feed.get_cached_hierarchy(1, number) is not None for number in numbers[:5])
-    stage.film._on_message({"do": "moment", "value": numbers[1]})
+    stage.film.handle({"do": "moment", "value": numbers[1]})
     assert (stage.view.snapshot, stage.answers) == (numbers[1], 2)  # at once
 
 
@@ -90,8 +90,8 @@ def test_the_last_snapshot_is_the_newest_one_which_a_page_follows(stage):
 
 def test_of_two_requests_the_newer_one_is_shown(stage):
     first, second = stage.numbers[:2]
-    stage.film._on_message({"do": "moment", "value": second})
-    stage.film._on_message({"do": "moment", "value": first})
+    stage.film.handle({"do": "moment", "value": second})
+    stage.film.handle({"do": "moment", "value": first})
     stage.session.work()
     assert stage.view.snapshot == first
     assert stage.answers == 2
@@ -145,7 +145,7 @@ def test_the_film_of_a_demo_plays_when_its_training_ends_while_a_visitor_follows
 
 
 def test_the_film_is_saved_as_a_file(stage):
-    stage.film._on_message({"do": "film"})
+    stage.film.handle({"do": "film"})
     assert stage.film.bar.busy == "film"
     stage.session.work()
     assert stage.film.bar.busy == ""

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_map, plant_trends
 
@@ -14,7 +15,6 @@ from topiary.app.pages.map_tab import MapTab, MapView, read_polygon
 from topiary.app.pages.session import from_query, to_query
 from topiary.app.views.document_map import NOT_SELECTED
 from topiary.store import corpora
-from topiary.store.database import open_database
 from topiary.store.errors import Conflict
 
 
@@ -64,13 +64,13 @@ class Session(PageSession):
         return SimpleNamespace(name=name)
 
     def say(self, do, **more):
-        self.tab._on_message({"do": do, **more})
+        self.tab.handle({"do": do, **more})
         return self.work()
 
     def draw(self, *corners):
         """Draw a line through corners in the coordinates of the map."""
         places = self.tab._answer.packed.place(np.array(corners)).tolist()
-        self.tab._on_map({"do": "lasso", "polygon": places})
+        self.tab.handle({"do": "lasso", "polygon": places})
         return self.work()
 
     @property
@@ -96,8 +96,7 @@ class Session(PageSession):
 
 @pytest.fixture
 def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
-    plant_map(opened)
+    opened = open_filled(tmp_path / "store.db", plant_map)
     yield opened
     opened.close()
 
@@ -152,13 +151,13 @@ def test_another_line_replaces_the_first_and_no_line_clears_the_selection(sessio
     session.draw((20, 20), (21, 20), (21, 21))
     assert len(session.view.where) == 2
     assert "0 of 400 documents" in session.side
-    session.tab._on_map({"do": "lasso", "polygon": []})
+    session.tab.handle({"do": "lasso", "polygon": []})
     session.work()
     assert session.view.where == ("source=herald",)
 
 
 def test_a_topic_stands_out_and_a_second_click_ends_that(session):
-    session.tab._on_map({"do": "select", "id": "L1:1"})
+    session.tab.handle({"do": "select", "id": "L1:1"})
     session.work()
     assert (session.view.layer, session.view.topic) == (1, 1)
     assert session.n_shown == DOCUMENTS  # every document has at least 20 % of it
@@ -191,13 +190,13 @@ def test_documents_are_coloured_by_a_column_and_its_legend_selects(session):
 
 
 def test_the_title_of_a_point_is_told_and_a_click_opens_its_document(session):
-    session.tab._on_map({"do": "hover", "point": 5})
+    session.tab.handle({"do": "hover", "point": 5})
     session.work()
     number = int(session.tab._answer.packed.order[5])
     assert session.saved[-1] == {"point": 5, "text": "A garden with a rose."}  # the first words
-    session.tab._on_map({"do": "open", "point": DOCUMENTS})
+    session.tab.handle({"do": "open", "point": DOCUMENTS})
     assert session.view.documents == ()
-    session.tab._on_map({"do": "open", "point": 5})
+    session.tab.handle({"do": "open", "point": 5})
     assert session.view.documents == (number,)
 
 
@@ -226,8 +225,7 @@ def test_a_condition_that_means_nothing_is_said_and_all_points_stay(session):
 
 
 def test_without_a_map_one_is_made_and_its_progress_shown(tmp_path):
-    db = open_database(str(tmp_path / "store.db"))
-    plant_trends(db)
+    db = open_filled(tmp_path / "store.db", plant_trends)
     session = Session(db)
     assert session.asked == [("make", 1, DOCUMENTS)]
     assert "a rough one appears first" in session.controls
@@ -246,8 +244,7 @@ def test_without_a_map_one_is_made_and_its_progress_shown(tmp_path):
 
 
 def test_without_shares_a_map_is_made_on_demand_only(tmp_path):
-    db = open_database(str(tmp_path / "store.db"))
-    plant_trends(db, placed=False)
+    db = open_filled(tmp_path / "store.db", plant_trends, placed=False)
     session = Session(db)
     assert session.asked == []
     assert "have no map yet" in session.controls
@@ -257,8 +254,7 @@ def test_without_shares_a_map_is_made_on_demand_only(tmp_path):
 
 
 def test_a_draft_is_shown_as_such_and_the_finished_map_is_asked_for(tmp_path):
-    db = open_database(str(tmp_path / "store.db"))
-    plant_map(db, finished=False)
+    db = open_filled(tmp_path / "store.db", plant_map, finished=False)
     session = Session(db)
     assert "rough map" in session.controls
     assert session.tab._map.url

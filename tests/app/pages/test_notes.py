@@ -6,6 +6,7 @@ from typing import Any
 
 import garden
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 
 from topiary.app.live.actions import Actions
@@ -13,7 +14,7 @@ from topiary.app.pages.compare import ComparePage
 from topiary.app.pages.documents import DocumentsPage
 from topiary.app.pages.explore import ExplorePage
 from topiary.store import notes, runs, snapshots
-from topiary.store.database import Database, open_database
+from topiary.store.database import Database
 from topiary.store.notes import TAG, NewNote
 
 
@@ -34,7 +35,7 @@ class Session(PageSession):
 
     def handle(self, do: str, **more: Any) -> "Session":
         page = self.page
-        handler = page._notes.board._handler if isinstance(page, DocumentsPage) else page._on_message
+        handler = page._notes.board._handler if isinstance(page, DocumentsPage) else page.handle
         handler({"do": do, **more})
         return self.work()
 
@@ -48,8 +49,7 @@ class Session(PageSession):
 
 @pytest.fixture
 def db(tmp_path: Any) -> Iterator[Database]:
-    opened = open_database(str(tmp_path / "store.db"))
-    garden.plant(opened)
+    opened = open_filled(tmp_path / "store.db", garden.plant)
     yield opened
     opened.close()
 
@@ -127,7 +127,7 @@ def test_messages_that_no_form_sends_change_nothing(db: Any, explore: Session, m
     notes.add_topic_note(db, 1, 1, 1, NewNote("stays", TAG))
     before = notes.list_topic_notes(db, 1)
     task = len(explore.tasks)
-    explore.page._on_message(message)
+    explore.page.handle(message)
     for work, _, _ in explore.tasks[task:]:
         with pytest.raises(Exception, match=r"note|tag"):
             work()

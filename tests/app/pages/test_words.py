@@ -3,12 +3,12 @@
 import re
 
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_trends
 
 from topiary.app.pages.session import from_query, to_query
 from topiary.app.pages.words import WordPage
-from topiary.store.database import open_database
 
 
 class Session(PageSession):
@@ -20,7 +20,7 @@ class Session(PageSession):
         self.work()
 
     def say(self, do, **more):
-        self.page._on_message({"do": do, **more})
+        self.page.handle({"do": do, **more})
         return self.work()
 
     @property
@@ -33,8 +33,7 @@ class Session(PageSession):
 
 @pytest.fixture
 def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
-    plant_trends(opened)
+    opened = open_filled(tmp_path / "store.db", plant_trends)
     yield opened
     opened.close()
 
@@ -97,7 +96,7 @@ def test_words_that_begin_alike_are_offered_for_one_that_is_not_in_the_vocabular
 def test_a_message_that_makes_no_sense_changes_nothing(db, message):
     session = Session(db)
     before = to_query(session.view)
-    session.page._on_message(message)
+    session.page.handle(message)
     assert to_query(session.view) == before
 
 
