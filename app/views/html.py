@@ -25,11 +25,16 @@ class _LineLoader(FileSystemLoader):
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
         source, name, is_current = super().get_source(environment, template)
-        return _BREAK.sub(_join_lines, source.strip()), name, is_current
+        return join_lines(source), name, is_current
 
 
-def _join_lines(line_break: re.Match[str]) -> str:
-    """Return nothing next to a tag, a block or between two values; elsewhere a blank, as in text and in a tag."""
+def join_lines(source: str) -> str:
+    """Return a template on one line: a line break is a blank in text and within a tag, and nothing elsewhere."""
+    return _BREAK.sub(_replace_break, source.strip())
+
+
+def _replace_break(line_break: re.Match[str]) -> str:
+    """Return nothing next to a tag, a block or between two values; elsewhere a blank."""
     source, begin, end = line_break.string, line_break.start(), line_break.end()
     beside = source.endswith((">", "%}", "#}"), 0, begin) or source.startswith(("<", "{%", "{#"), end)
     between = source.endswith("}}", 0, begin) and source.startswith("{{", end)
