@@ -4,13 +4,15 @@ Values are escaped where they are written, unless they are `Markup` or the templ
 has drawn.
 """
 
+import operator
 import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from markupsafe import Markup, escape
 
 from topiary.app import names
 from topiary.app.machine import find_asset
@@ -39,6 +41,39 @@ def _replace_break(line_break: re.Match[str]) -> str:
     beside = source.endswith((">", "%}", "#}"), 0, begin) or source.startswith(("<", "{%", "{#"), end)
     between = source.endswith("}}", 0, begin) and source.startswith("{{", end)
     return "" if beside or between else " "
+
+
+class _PlainCode(CodeGenerator):
+    """Makes Python of a template that reads attributes and calls functions as Python does: in half the time."""
+
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 - the name of Jinja2
+        self.write("(")
+        self.visit(node.node, frame)
+        self.write(f").{node.attr}")
+
+    def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:  # noqa: FBT001, FBT002, N802
+        self.write("environment.call(")
+        self.visit(node.node, frame)
+        self.signature(node, frame, {"caller": "caller"} if forward_caller else None)
+        self.write(")")
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:  # noqa: ARG002
+        self.write("environment.write(")
+
+
+class _PlainEnvironment(Environment):
+    """The environment of the templates."""
+
+    code_generator_class = _PlainCode
+    call = staticmethod(operator.call)
+
+    @staticmethod
+    def write(value: Any) -> str:
+        """Return a value as it stands in a page."""
+        kind = type(value)
+        if kind is int or kind is Markup or (kind is str and value.isalnum()):
+            return str(value)
+        return escape(value)
 
 
 def render(part: str, /, *values: Any, **named: Any) -> str:
@@ -71,7 +106,7 @@ def _make_environment() -> Environment:
     from topiary.engine.lens import UNITS
     from topiary.engine.lens.explained import LISTED
 
-    environment = Environment(
+    environment = _PlainEnvironment(
         autoescape=True, undefined=StrictUndefined, loader=_LineLoader(find_asset("templates")), auto_reload=False
     )
     environment.filters |= {

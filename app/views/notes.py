@@ -1,12 +1,13 @@
 """Notes and tags on a topic or a document: the fold that shows them, with its form."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from topiary.app.analysis.notes import LONGEST_AUTHOR, LONGEST_NOTE, LONGEST_TAG, Note
 from topiary.app.views.html import render
 
-LONGEST = {"note": LONGEST_NOTE, "tag": LONGEST_TAG, "author": LONGEST_AUTHOR}  # characters
+LONGEST = SimpleNamespace(note=LONGEST_NOTE, tag=LONGEST_TAG, author=LONGEST_AUTHOR)  # characters
 
 
 class NoteForm(NamedTuple):

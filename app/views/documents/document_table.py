@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 from topiary.app.analysis.concordance import ContextLine
 from topiary.app.analysis.document_table import DocumentFilter, StrongestTopic
@@ -129,11 +130,11 @@ def draw_table(table: TablePage) -> str:
     if not any(row.has_text or row.picture for row in table.rows):
         notes.append(_NO_TEXTS)
     rows = [
-        {
-            "document": row,
-            "strongest": _find_strongest(table, row),
-            "score": f"{table.scores.get(row.number, math.nan):.1f}".replace("-", "−"),
-        }
+        SimpleNamespace(
+            document=row,
+            strongest=_find_strongest(table, row),
+            score=f"{table.scores.get(row.number, math.nan):.1f}".replace("-", "−"),
+        )
         for row in table.rows
     ]
     return render(
@@ -147,7 +148,7 @@ def draw_clear_button() -> str:
     return render("documents.clear_button")
 
 
-def _list_filters(table: TablePage) -> dict[str, Any]:
+def _list_filters(table: TablePage) -> SimpleNamespace:
     """Return the labels and topics to choose from, whether anything is chosen, and the dialog that saves the table."""
     wanted, hierarchy = table.wanted, table.hierarchy
     labels = [(0, "Any label"), *((n, shorten(name, 50)) for n, name in enumerate(table.labels, 1))]
@@ -163,7 +164,7 @@ def _list_filters(table: TablePage) -> dict[str, Any]:
     if hierarchy is not None and not wanted.badly:
         save = draw_save_table(hierarchy, "documents", layer=1, query=wanted.text)
     has_any = wanted != DocumentFilter()
-    return {"labels": labels if table.labels else [], "topics": topics, "any": has_any, "save": save}
+    return SimpleNamespace(labels=labels if table.labels else [], topics=topics, any=has_any, save=save)
 
 
 def _describe_count(table: TablePage) -> str:
@@ -181,7 +182,7 @@ def _describe_count(table: TablePage) -> str:
     return shown + render("documents.found_in", table, topic, others, lines)
 
 
-def _list_pages(table: TablePage) -> dict[str, Any] | None:
+def _list_pages(table: TablePage) -> SimpleNamespace | None:
     if not table.total or not table.last_page:
         return None
     page, last = table.page, table.last_page
@@ -191,7 +192,7 @@ def _list_pages(table: TablePage) -> dict[str, Any] | None:
         (page + 1, "Next", page < last),
         (last, "Last", page < last),
     )
-    return {"rows": PAGE_ROWS, "entries": entries}
+    return SimpleNamespace(rows=PAGE_ROWS, entries=entries)
 
 
 def _list_columns(table: TablePage) -> list[tuple[str, str | None, str | None]]:

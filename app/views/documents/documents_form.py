@@ -1,7 +1,8 @@
 """The form of the documents page, its lists of documents, and the line between two of them."""
 
 from collections.abc import Sequence, Set
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.inference import MOST
@@ -179,12 +180,12 @@ def draw_line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
     return render("documents.line", hierarchy, drawn, common, has_pictures(hierarchy))
 
 
-def _describe_step(hierarchy: Hierarchy, step: Step, common_words: Set[int]) -> dict[str, Any]:
+def _describe_step(hierarchy: Hierarchy, step: Step, common_words: Set[int]) -> SimpleNamespace:
     name = f"{round_percent(step.weight)}%"
     if has_pictures(hierarchy):
-        return {"name": name, "picture": draw_picture_uri(hierarchy.image_shape or (1, 1), step.rates)}
+        return SimpleNamespace(name=name, picture=draw_picture_uri(hierarchy.image_shape or (1, 1), step.rates))
     words = [
         (hierarchy.vocabulary[word], share, "dc-new" if new else "dc-stay" if word in common_words else "")
         for word, share, new in zip(step.words, step.shares, step.new, strict=True)
     ]
-    return {"name": name, "words": words}
+    return SimpleNamespace(name=name, words=words)

@@ -1,7 +1,8 @@
 """A document in the hierarchy as HTML: its label, paths and topics, with the words behind them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,12 +144,12 @@ def _draw_body(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Nod
     return render("documents.bag", words)
 
 
-def _describe_reading(reading: TextReading | None) -> dict[str, str] | None:
+def _describe_reading(reading: TextReading | None) -> SimpleNamespace | None:
     if reading is None:
         return None
     unknown = ", ".join(shorten(word, _LETTERS) for word in reading.unknown[:_MOST_UNKNOWN])
     ellipsis = " …" if len(reading.unknown) > _MOST_UNKNOWN else ""
-    return {"known": describe_known_words(reading.tokens, reading.stopped), "unknown": unknown + ellipsis}
+    return SimpleNamespace(known=describe_known_words(reading.tokens, reading.stopped), unknown=unknown + ellipsis)
 
 
 def _draw_pictures(
@@ -167,20 +168,20 @@ def _draw_pictures(
     return render("documents.pictures", [(name, draw_picture_uri(shape, *values)) for name, *values in pictures])
 
 
-def _describe_layer(hierarchy: Hierarchy, layer: int, placed: PlacedDocument) -> dict[str, Any]:
+def _describe_layer(hierarchy: Hierarchy, layer: int, placed: PlacedDocument) -> SimpleNamespace:
     """Return the heaviest topics of a layer, and how much of its posterior comes from above, with an encoder."""
     shares = placed.shares[layer - 1]
     heaviest = np.argsort(-shares, kind="stable")[:TOPICS].tolist()
     position = "next to the words" if layer == 1 else "the most general" if layer == len(placed.theta) else "in between"
-    return {
-        "number": layer,
-        "position": position,
-        "most": TOPICS,
-        "above": placed.above[layer - 1] if layer <= len(placed.above) else None,
-        "largest": float(shares[heaviest[0]]),
-        "topics": [
+    return SimpleNamespace(
+        number=layer,
+        position=position,
+        most=TOPICS,
+        above=placed.above[layer - 1] if layer <= len(placed.above) else None,
+        largest=float(shares[heaviest[0]]),
+        topics=[
             (node, float(shares[column]))
             for column in heaviest
             if shares[column] > 0 and (node := hierarchy.node(layer, column))
         ],
-    }
+    )

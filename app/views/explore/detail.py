@@ -1,7 +1,8 @@
 """The panel about one topic: words, quality, parents, children, columns and documents."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 from topiary.app.analysis.column_topics import find_topics_above, list_column_layers, rank_column_topics
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
@@ -139,13 +140,14 @@ def _list_actions(*, root: bool, alone: bool, drawn: bool) -> list[tuple[str, st
     return [("show", "Show in the tree", ""), *actions]
 
 
-def _list_words(hierarchy: Hierarchy, node: Node) -> list[dict[str, Any]]:
+def _list_words(hierarchy: Hierarchy, node: Node) -> list[SimpleNamespace]:
     """Return the first words of a topic, each with its share in the corpus."""
     words = hierarchy.top_words(node, 30)
     everywhere = measure_everywhere(hierarchy, node.layer)
     numbers = hierarchy.words[node.layer - 1][hierarchy.place(node), : len(words)].tolist()
     return [
-        {"word": word, "everywhere": float(everywhere[number])} for word, number in zip(words, numbers, strict=True)
+        SimpleNamespace(word=word, everywhere=float(everywhere[number]))
+        for word, number in zip(words, numbers, strict=True)
     ]
 
 
@@ -162,16 +164,16 @@ def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above:
     n_listed = min(max(n_heavy, _FEWEST_RELATIVES), _MOST_RELATIVES)
     largest, limit = abs(relatives[0].weight), threshold / hierarchy.widths[node.layer - 1 - (not above)]
 
-    def describe(relative: Relative) -> dict[str, Any]:
+    def describe(relative: Relative) -> SimpleNamespace:
         ends = (relative.node, node) if above else (node, relative.node)
         kind = ["ex-weak"] * (abs(relative.weight) <= limit) + ["ex-rarer"] * (relative.weight < 0)
-        return {
-            "node": relative.node,
-            "weight": relative.weight,
-            "largest": largest,
-            "kind": " ".join(kind),
-            "marks": describe_mark(hierarchy.find_mark(*ends, threshold)),
-        }
+        return SimpleNamespace(
+            node=relative.node,
+            weight=relative.weight,
+            largest=largest,
+            kind=" ".join(kind),
+            marks=describe_mark(hierarchy.find_mark(*ends, threshold)),
+        )
 
     folded, n_more = relatives[n_listed : n_listed + _MOST_FOLDED], len(relatives) - n_listed
     return render(
@@ -197,19 +199,19 @@ def _list_classes(hierarchy: Hierarchy, node: Node) -> list[tuple[str, int, floa
     ]
 
 
-def _describe_document(document: TopicDocument) -> dict[str, Any]:
+def _describe_document(document: TopicDocument) -> SimpleNamespace:
     """Return what the panel says of a document; its excerpt is markup with the words of the topic marked."""
     passage, text = document.passage, document.text
     excerpt = escape(cut_excerpt(text)) if passage is None else mark_places(passage.text, passage.marks)
-    return {
-        "number": document.number,
-        "title": document.title,
-        "label": document.label,
-        "weight": document.weight,
-        "is_passage": passage is not None,
-        "excerpt": excerpt,
-        "text": shorten(break_lines(text), _LONGEST_TEXT) if text.strip() else "",
-    }
+    return SimpleNamespace(
+        number=document.number,
+        title=document.title,
+        label=document.label,
+        weight=document.weight,
+        is_passage=passage is not None,
+        excerpt=excerpt,
+        text=shorten(break_lines(text), _LONGEST_TEXT) if text.strip() else "",
+    )
 
 
 def draw_place_button(document: int) -> str:
