@@ -86,7 +86,11 @@ class Component(JSComponent):
             return
         if data.get("do") in CHANGES and self._only_looks():
             return
-        pn.state.onload(partial(self._handler, data))
+        pn.state.onload(partial(self._pass_on, data))
+
+    def _pass_on(self, data: Message) -> None:
+        if self._handler is not None:
+            self._handler(data)
 
     @classmethod
     def _component_resource_path(cls, esm_path: str | PathLike[str], compiled: bool | str) -> str:  # noqa: ARG003, FBT001
