@@ -206,8 +206,7 @@ def _measure_time(page: TrendPage, documents: RunDocuments) -> TrendPage:
     choices, topic = page.choices, page.choices.topic
     question = TrendQuestion(
         TIME, choices.layer, choices.column, () if topic is None else (topic,),
-        unit=choices.measured.period, moving=int(choices.measured.moving),
-        by=choices.measured.weigh, range_view="alone" if choices.zoomed else "among others",
+        by=choices.measured.weigh, range_view="alone" if choices.zoomed else "among others", **choices.measured.periods,
     )  # fmt: skip
     figure = documents.measure(question)
     if not documents.count and (figure.picked is None or choices.zoomed):

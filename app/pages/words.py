@@ -108,7 +108,7 @@ class WordReader:
         options: dict[str, Any] = {"by": choices.measured.weigh, "selected": selected}
         if choices.date:
             dates = sources.read_column(columns.find_column(sources.columns, choices.date))
-            periods: dict[str, Any] = {"unit": choices.measured.period, "moving": int(choices.measured.moving)}
+            periods = choices.measured.periods
             page = page._replace(over_time=measure_word_over_time(found, dates, **periods, **options))
         if choices.group:
             column = columns.find_column(sources.columns, choices.group)

@@ -1,7 +1,7 @@
 """Controls and cards that the pages Trends and Word have in common."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from topiary.app.names import UNIT
 from topiary.app.views.html import render
@@ -24,6 +24,11 @@ class MeasuredBy(NamedTuple):
     def period(self) -> str | None:
         """The length of the periods; None to choose it by density."""
         return None if self.unit == UNIT.unset else self.unit
+
+    @property
+    def periods(self) -> dict[str, Any]:
+        """The length of the periods and the number of them in a moving mean, as arguments of what measures."""
+        return {"unit": self.period, "moving": int(self.moving)}
 
 
 def draw_period_choices(measured: MeasuredBy) -> str:
