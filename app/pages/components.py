@@ -82,15 +82,15 @@ class Component(JSComponent):
 
         The check of the visitor's role relies on nothing that the browser can set.
         """
-        if self._handler is None or not isinstance(data, dict):
+        if not isinstance(data, dict):
             return
         if data.get("do") in CHANGES and self._only_looks():
             return
-        pn.state.onload(partial(self._pass_on, data))
+        pn.state.onload(partial(self._call_handler, data))
 
-    def _pass_on(self, data: Message) -> None:
+    def _call_handler(self, message: Message) -> None:
         if self._handler is not None:
-            self._handler(data)
+            self._handler(message)
 
     @classmethod
     def _component_resource_path(cls, esm_path: str | PathLike[str], compiled: bool | str) -> str:  # noqa: ARG003, FBT001
