@@ -9,20 +9,19 @@ import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args, get_type_hints
 from urllib.parse import parse_qsl, quote, unquote
 
 import param
 
 from topiary.app.analysis.hierarchy import format_identity, parse_identity
-from topiary.app.names import AXES, INTERVALS, MOVING
+from topiary.app.names import AXES, INTERVAL, MOVING, UNIT, WEIGH, Choice
 from topiary.app.views.compare.table import SORT_WORDS
 from topiary.app.views.top_bar import NAMES
 from topiary.app.views.tree.opening import RULES
 from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import RELATED as RELATION
 from topiary.engine.hierarchy.tree import Direction, Part
-from topiary.engine.lens import UNITS, Weighting
 
 if TYPE_CHECKING:
     from topiary.app.analysis.reader import StoreReader
@@ -66,6 +65,11 @@ class TupleParameter(param.ClassSelector):  # type: ignore[type-arg]
     def __init__(self, item: Any, *, most: int = 500, different: bool = True) -> None:
         super().__init__(default=(), class_=tuple)
         self.item, self.most, self.different = item, most, different
+
+
+def _offer(choice: Choice) -> Any:
+    """Return the parameter of a choice."""
+    return param.Selector(objects=list(choice.texts))
 
 
 class View(param.Parameterized):
@@ -148,10 +152,10 @@ class View(param.Parameterized):
     trend_layer = param.Integer(default=0, bounds=(0, 999))
     trend_topic = TupleParameter(TopicParameter(), most=1)
     column = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
-    unit: Any = param.Selector(default="automatic", objects=["automatic", *UNITS])
-    moving: Any = param.Selector(default="1", objects=list(MOVING))
-    weigh: Any = param.Selector(default="tokens", objects=list(get_args(Weighting)))
-    interval: Any = param.Selector(default="documents", objects=list(INTERVALS))
+    unit: Any = _offer(UNIT)
+    moving: Any = _offer(MOVING)
+    weigh: Any = _offer(WEIGH)
+    interval: Any = _offer(INTERVAL)
     zoomed: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     group = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     against = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
@@ -265,6 +269,25 @@ ANOTHER_RUN = {
         "against",
     )
 }  # choices that have no meaning for another run
+
+
+Slice = TypeVar("Slice", bound=tuple[Any, ...])
+
+
+def cut_view(view: View, kind: type[Slice]) -> Slice:
+    """Return the fields of the view that a `NamedTuple` names; one of another `NamedTuple` is cut out likewise."""
+    fields = get_type_hints(kind).items()
+    return kind(*(cut_view(view, each) if _is_slice(each) else getattr(view, name) for name, each in fields))
+
+
+def list_fields(kind: type[tuple[Any, ...]]) -> list[str]:
+    """Return the fields of the view that :func:`cut_view` reads."""
+    fields = get_type_hints(kind).items()
+    return [name for own, each in fields for name in (list_fields(each) if _is_slice(each) else [own])]
+
+
+def _is_slice(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def to_query(view: View, without: Collection[str] = ()) -> str:

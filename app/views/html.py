@@ -103,7 +103,6 @@ def _make_environment() -> Environment:
     from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
     from topiary.engine.hierarchy.titles import SHOWN, TWIN
     from topiary.engine.hierarchy.topics import TRADE
-    from topiary.engine.lens import UNITS
     from topiary.engine.lens.explained import LISTED
 
     environment = _PlainEnvironment(
@@ -132,10 +131,12 @@ def _make_environment() -> Environment:
         "SHOWN": SHOWN,
         "TRADE": TRADE,
         "TWIN": TWIN,
-        "MOVING": names.MOVING.items(),
+        "MOVING": names.MOVING,
+        "UNIT": names.UNIT,
+        "WEIGH": names.WEIGH,
         "UNDATED": names.UNDATED,
-        "UNITS": UNITS,
         "atom": draw_atom_uri,
+        "choice": _mark(markup.draw_choice),
         "has_pictures": has_pictures,
         "plural": names.plural,
         "tip": text.describe_origin,
