@@ -164,6 +164,7 @@ class TreePage:
         self._boards = boards
         self._redraw = redraw
         self._aspect = aspect
+        self._replaced: int | None = None  # length of the picture that the browser still has while a new one is sent
 
     def _on_message(self, message: Message) -> None:
         self._requests.handle(message)
@@ -173,13 +174,15 @@ class TreePage:
         aspect, tree = read_aspect(message, self._aspect), self._trees.get(str(message.get("side", "")))
         if aspect is None:
             return
-        if tree is not None and message.get("here") != len(tree.svg):
+        if tree is not None and message.get("here") not in (len(tree.svg), self._replaced):
             for view in self._trees.values():
                 view.svg += " "  # the added blank makes it count as changed
             for board in self._boards:
                 board.html += " "
+        self._replaced = None  # it is excused once: a browser that goes on to report it has lost the new one
         if aspect != self._aspect:
             self._aspect = aspect
+            self._replaced = None if tree is None else len(tree.svg)
             self._redraw()
 
 

@@ -62,19 +62,32 @@ export function render({model, view}) {
     legible()
     stage.dataset.scale = camera.k.toFixed(3)
   }
-  // what there is to be read: boxes with all their words, the smallest letters of each level of a small tree, other texts
-  let written = {boxes: [], words: 0, levels: [], texts: [], k: 0} // and the scale at which it was judged
-  const collect = () => { // all boxes of a tree change together: their smallest letters decide
+  // what there is to be read: boxes with all their words, the smallest letters of each level of a small tree, other
+  // texts, the pieces for each scale, and the scale at which it was judged
+  let written = {boxes: [], words: 0, levels: [], texts: [], pieces: new Map(), k: 0}
+  const collect = (picture) => { // all boxes of a tree change together: their smallest letters decide
     const size = (text) => Number(text.getAttribute("font-size"))
     const least = (texts) => Math.min(...[...texts].map(size))
     written = {
-      boxes: [...world.querySelectorAll(".tp-node")].filter(each => each.querySelector(".tp-words")),
-      words: least(world.querySelectorAll(".tp-words > text:not(.tp-share)")),
-      levels: [0, 1, 2, 3, 4, 5].map(level => least(world.querySelectorAll(`.tp-level-${level} text`))),
-      texts: [...world.querySelectorAll("text")].filter(text => !text.closest(".tp-level,.tp-far")).map(text => ({text, size: size(text)})),
+      boxes: [...picture.querySelectorAll(".tp-node")].filter(each => each.querySelector(".tp-words")),
+      words: least(picture.querySelectorAll(".tp-words > text:not(.tp-share)")),
+      levels: [0, 1, 2, 3, 4, 5].map(level => least(picture.querySelectorAll(`.tp-level-${level} text`))),
+      texts: [...picture.querySelectorAll("text")].filter(text => !text.closest(".tp-level,.tp-far")).map(text => ({text, size: size(text)})),
+      pieces: new Map([[".tp-words", detach(picture, ".tp-words")], [".tp-far", detach(picture, ".tp-far")]]),
       k: 0,
     }
-    legible()
+    written.levels.forEach((_, level) => written.pieces.set(`.tp-level-${level}`, detach(picture, `.tp-level-${level}`)))
+  }
+  const detach = (picture, selector) => // what one scale shows stays out of the page until then: layout would be slow
+    [...picture.querySelectorAll(selector)].map(piece => {
+      const gap = document.createComment("")
+      piece.replaceWith(gap)
+      return {piece, gap}
+    })
+  const attach = (selector, isShown) => {
+    for (const {piece, gap} of written.pieces.get(selector)) {
+      if (isShown && gap.parentNode) { gap.replaceWith(piece) } else if (!isShown && piece.parentNode) { piece.replaceWith(gap) }
+    }
   }
   const legible = () => {
     const {k} = camera
@@ -82,20 +95,30 @@ export function render({model, view}) {
     written.k = k
     world.style.setProperty("--k", k)
     const level = written.levels.findIndex(size => size * k >= LEAST)
+    const isNear = written.words * k >= LEAST // each box has room for all its words
+    const gist = level < 0 ? ".tp-far" : `.tp-level-${level}`
+    for (const selector of written.pieces.keys()) {
+      attach(selector, selector === ".tp-words" ? isNear : selector === gist && !(isNear && written.boxes.length > 0))
+    }
     world.dataset.level = level < 0 ? "far" : level
     world.classList.toggle("tp-tiny", BAND * k < LEAST) // the captions of layers have no room to grow further
-    written.boxes.forEach(box => box.classList.toggle("tp-near", written.words * k >= LEAST))
+    written.boxes.forEach(box => box.classList.toggle("tp-near", isNear))
     written.texts.forEach(({text, size}) => text.classList.toggle("tp-small", size * k < LEAST))
   }
-  const fit = (moving = true) => {
+  const find_fit = () => { // the camera that shows the whole tree; null while the page has no size
     const {clientWidth: width, clientHeight: height} = stage
-    if (width === 0 || height === 0) { return }
+    if (width === 0 || height === 0) { return null }
     const [w, h] = camera.size
     const isWide = width > 520 // the buttons, which hide no topic, are at the right; else at the top
     const room = isWide ? width - tools.offsetWidth - 14 : width
     const top = isWide ? 0 : tools.offsetHeight + 14
     const k = Math.min(room / w, (height - top) / h, 1.35)
-    Object.assign(camera, {k, x: (room - k * w) / 2, y: top + Math.max(0, (height - top - k * h) / 2), fitted: true})
+    return {k, x: (room - k * w) / 2, y: top + Math.max(0, (height - top - k * h) / 2)}
+  }
+  const fit = (moving = true) => {
+    const found = find_fit()
+    if (found === null) { return }
+    Object.assign(camera, found, {fitted: true})
     settle(moving)
   }
   const zoom = (factor, x, y, moving = false) => {
@@ -163,15 +186,19 @@ export function render({model, view}) {
     const {id: focused, layer: chip} = inside ? active.dataset : {}
     const stays = old_nodes.has(anchor) ? anchor : model.selected
     const held = old_nodes.get(stays)
-    world.replaceChildren(...(drawn ? [...parsed.childNodes].map(child => document.importNode(child, true)) : []))
-    collect()
+    collect(parsed)
+    if (drawn) {
+      camera.size = parsed.getAttribute("viewBox").split(" ").slice(2).map(Number)
+      if (camera.fitted) { camera.k = find_fit()?.k ?? camera.k } // known before the page is laid out, which is done once
+    }
+    legible()
+    world.replaceChildren(...(drawn ? [...parsed.childNodes].map(child => document.adoptNode(child)) : []))
     note.hidden = drawn
     note.textContent = model.note
     hide()
     if (!drawn) { return }
     world.setAttribute("role", "tree")
     world.setAttribute("aria-label", parsed.getAttribute("aria-label"))
-    camera.size = parsed.getAttribute("viewBox").split(" ").slice(2).map(Number)
     const now = node(stays)
     if (camera.fitted) {
       fit(old_nodes.size > 0)
