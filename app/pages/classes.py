@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from panel.viewable import Viewable
 
 from topiary.app.analysis.errors import ReadError
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.predictions import Classified
 from topiary.app.live.ticks import Tick
-from topiary.app.pages.components import Board, Message
-from topiary.app.pages.requests import read_threshold
+from topiary.app.pages.components import Board
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.runs import make_fork_tab
 from topiary.app.pages.session import Context, read_field
 from topiary.app.views.classes.class_report import (
@@ -25,6 +25,7 @@ from topiary.app.views.classes.class_report import (
 )
 from topiary.app.views.runs.notices import explain_missing_run
 from topiary.app.views.tree.opening import choose_threshold
+from topiary.engine.hierarchy.tree import Node
 from topiary.engine.settings import SettingError
 from topiary.store import corpora
 from topiary.store.errors import NotFound
@@ -45,7 +46,7 @@ class _ReadPredictions(NamedTuple):
     lack: Lack = ""
 
 
-class ClassesPage:
+class ClassesPage(MessagePart):
     """The classes page of one session.
 
     Parameters
@@ -53,11 +54,13 @@ class ClassesPage:
     context : Context
     """
 
+    fields: ClassVar = {"threshold": "threshold"}
+
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._answer: _ReadPredictions | None = None
         self._pending: tuple[int, int] | None = None
-        self.board = Board(on_message=self._on_message, sheets=["explore", "classes"])
+        self.board = Board(on_message=self.handle, sheets=["explore", "classes"])
         context.view.param.watch(self._on_view, _WATCHED)
         context.on_tick(self._on_tick)
         self._fetch()
@@ -179,24 +182,30 @@ class ClassesPage:
         )
         self.board.html = draw_class_report(report)
 
-    def _on_message(self, message: Message) -> None:
-        view = self._context.view
-        match message:
-            case {"do": "label", "value": str(text)} if text.isdecimal():
-                view.label = 0 if int(text) == view.label else int(text)
-            case {"do": "update"}:
-                self._fetch(again=True)
-            case {"do": "threshold", "value": str(text)} if (least := read_threshold(text)) is not None:
-                view.threshold = least
-            case {"do": "supervise"}:
-                view.param.update(page="runs", tab=make_fork_tab(view.run, view.snapshot, labels=True))
-            case {"do": "tree", "value": str(text)} if text.isdecimal():
-                view.param.update(page="explore", label=int(text), tab="")
-            case {"do": "document", "number": str(number), "ids": str(ids)} if number.isdecimal():
-                view.param.update(page="documents", documents=(int(number),), trail=read_field("trail", ids), tab="")
-            case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
-                selection = {"layer": node.layer, "topic": node.column + 1, "roots": (format_identity(node),)}
-                view.param.update(page="explore", tab="", **selection)
+    @on("label")
+    def _choose_class(self, value: int) -> None:
+        self._put(label=0 if value == self._view.label else value)
+
+    @on("update")
+    def _update(self) -> None:
+        self._fetch(again=True)
+
+    @on("supervise")
+    def _learn_labels(self) -> None:
+        self._put(page="runs", tab=make_fork_tab(self._view.run, self._view.snapshot, labels=True))
+
+    @on("tree")
+    def _show_on_tree(self, value: int) -> None:
+        self._put(page="explore", label=value, tab="")
+
+    @on("document")
+    def _open_document(self, number: int, ids: str) -> None:
+        self._put(page="documents", documents=(number,), trail=read_field("trail", ids), tab="")
+
+    @on("topic")
+    def _explore(self, topic: Node) -> None:
+        selection = {"layer": topic.layer, "topic": topic.column + 1, "roots": (format_identity(topic),)}
+        self._put(page="explore", tab="", **selection)
 
 
 def build_classes_page(context: Context) -> Viewable:

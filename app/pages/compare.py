@@ -1,11 +1,13 @@
 """The page that compares two runs or two snapshots: the differences, and how large they are."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import panel as pn
 from panel.viewable import Viewable
 
+from topiary.app.analysis.carry import CarriedTopic, summarize_carrying
 from topiary.app.analysis.comparison import (
     SIDES,
     Comparison,
@@ -13,9 +15,10 @@ from topiary.app.analysis.comparison import (
     Pair,
     Side,
     find_edge_changes,
+    get_other_side,
     measure_agreement,
 )
-from topiary.app.analysis.hierarchy import format_identity, parse_identities
+from topiary.app.analysis.hierarchy import format_identity, parse_identities, parse_identity
 from topiary.app.analysis.seeds import (
     EstimatePair,
     SeedBaseline,
@@ -26,13 +29,14 @@ from topiary.app.analysis.seeds import (
     measure_seed_spread,
 )
 from topiary.app.analysis.topic_images import has_pictures
+from topiary.app.export import comparison as files
 from topiary.app.live.ticks import Tick
-from topiary.app.pages import compare_requests
-from topiary.app.pages.compare_requests import SIDE_BY_NAME, CompareCallbacks, CompareRequests
+from topiary.app.pages import compare_reading
+from topiary.app.pages.compare_reading import SIDE_BY_NAME, SIDE_NAMES
 from topiary.app.pages.components import Board, Message, TreeView
 from topiary.app.pages.curves import CompareCurves
-from topiary.app.pages.requests import LatestRequest, TreePage
-from topiary.app.pages.session import Context
+from topiary.app.pages.messages import LatestRequest, TreePage, on
+from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.compare import head, pair, summary, table
 from topiary.app.views.compare.head import ComparedRun, draw_coherence, draw_head, draw_status
 from topiary.app.views.compare.labels import choose_class, draw_labels
@@ -46,12 +50,15 @@ from topiary.app.views.compare.trees import (
     draw_compare_picture,
     draw_trees,
     list_shared_classes,
+    pair_roots,
 )
 from topiary.app.views.theme import read_style
 from topiary.app.views.tree.layout import WIDE
 from topiary.app.views.tree.opening import choose_threshold, find_lower_threshold
+from topiary.app.views.tree.picture import TreeChoice, reveal_topic
 from topiary.app.views.tree.tree_svg import draw_more_offer
 from topiary.engine.hierarchy.tree import Node
+from topiary.store.annotations import MatchDecision
 
 _WATCHED = (  # fields of the view; a change of one draws the page again
     "page", "run", "snapshot", "partner", "partner_snapshot", "layer", "topic", "side", "roots", "partner_roots",
@@ -73,9 +80,16 @@ class ComparePage(TreePage):
     context : Context
     """
 
+    fields: ClassVar = {
+        "snapshot-a": "partner_snapshot", "snapshot-b": "snapshot", "sort": "sort", "listed": "listed",
+        "label": "label",
+    }  # fmt: skip
+    presets: ClassVar = {"popular": {"roots": (), "partner_roots": ()}, "seeds": {"page": "seeds", "tab": ""}}
+    switches: ClassVar = ("identical",)
+
     def __init__(self, context: Context) -> None:
         sheets = ["explore", "compare"]
-        board = partial(Board, on_message=self._on_message, sheets=sheets)
+        board = partial(Board, on_message=self.handle, sheets=sheets)
         self._head = board(css_classes=["cm-top"])
         self._lead = board(css_classes=["cm-lead"])
         self._numbers = board(css_classes=["cm-numbers"])
@@ -97,25 +111,15 @@ class ComparePage(TreePage):
         boards = (
             self._head, self._lead, self._numbers, self._legend, self._offer, self._table, self._pair, self._edges,
         )  # fmt: skip
-        super().__init__(context, trees, (*boards, self._settings), self._draw_again, aspect=WIDE / 2)
-        self._latest: LatestRequest[compare_requests.ComparisonRequest] = LatestRequest(context, self._repeat)
-        self._fetched: compare_requests.FetchedComparison | None = None
+        super().__init__(context, trees, (*boards, self._settings), aspect=WIDE / 2)
+        self._latest: LatestRequest[compare_reading.ComparisonRequest] = LatestRequest(context, self._repeat)
+        self._fetched: compare_reading.FetchedComparison | None = None
         self._baseline: tuple[Comparison, SeedBaseline] | None = None
         self._spread: tuple[SeedBaseline, float, SeedSpread | None] | None = None
         self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
         self._class: tuple[Comparison, int] | None = None
         self._order: dict[int, tuple[Node, ...]] | None = None
         self._drawn_pairs: frozenset[Pair] = frozenset()
-        callbacks = CompareCallbacks(
-            lambda: self._comparison,
-            self._fetch,
-            self._resize,
-            self._choose_cut,
-            self._draw_picture,
-            self._trees["b"],
-            lambda: self._find_seeds(self._comparison),
-        )
-        self._requests = CompareRequests(context, callbacks)
         self._curves: CompareCurves | None = None
         self._curve_place = pn.Column(css_classes=["cm-curves"], sizing_mode="stretch_width", margin=0, min_height=380)
         self.page = pn.Row(
@@ -150,7 +154,7 @@ class ComparePage(TreePage):
         """Fetch and draw again the parts that a change of the store affects."""
         if self._view.page != "compare":
             return
-        request = compare_requests.read_request(self._context)
+        request = compare_reading.read_request(self._context)
         both = {request.run_a, request.run_b}
         live = {request.run_a} if not request.snapshot_a else set()
         live |= {request.run_b} if not request.snapshot_b else set()
@@ -166,7 +170,7 @@ class ComparePage(TreePage):
             self._draw_lead()
 
     def _fetch(self) -> None:
-        request = compare_requests.read_request(self._context)
+        request = compare_reading.read_request(self._context)
         feed = self._context.feed
         if not request.run_a or feed.latest(request.run_a) is None or feed.latest(request.run_b) is None:
             return  # nothing can be read yet; a later tick tries again
@@ -176,12 +180,12 @@ class ComparePage(TreePage):
         if self._view.page == "compare":
             self._fetch()
 
-    def _read(self, request: compare_requests.ComparisonRequest) -> compare_requests.FetchedComparison:
+    def _read(self, request: compare_reading.ComparisonRequest) -> compare_reading.FetchedComparison:
         self._context.feed.read_sparks((request.run_a, request.run_b))
-        return compare_requests.fetch_comparison(self._context, request)
+        return compare_reading.fetch_comparison(self._context, request)
 
-    def _receive(self, fetched: compare_requests.FetchedComparison) -> None:
-        if fetched.request != compare_requests.read_request(self._context):
+    def _receive(self, fetched: compare_reading.FetchedComparison) -> None:
+        if fetched.request != compare_reading.read_request(self._context):
             return
         previous, self._fetched = self._comparison, fetched
         comparison = fetched.comparison
@@ -202,7 +206,7 @@ class ComparePage(TreePage):
     @property
     def _comparison(self) -> Comparison | None:
         """The comparison of the two chosen runs, possibly of older snapshots while the newest are being compared."""
-        request = compare_requests.read_request(self._context)
+        request = compare_reading.read_request(self._context)
         fetched, numbers = self._fetched, (request.run_a, request.run_b)
         if fetched is None or (fetched.request.run_a, fetched.request.run_b) != numbers:
             return None
@@ -284,12 +288,12 @@ class ComparePage(TreePage):
 
     def _draw_curves(self) -> None:
         if self._curves is not None:
-            request = compare_requests.read_request(self._context)
+            request = compare_reading.read_request(self._context)
             self._curves.choose(request.run_a, request.run_b)
 
     def _draw_head(self) -> None:
         feed = self._context.feed
-        request = compare_requests.read_request(self._context)
+        request = compare_reading.read_request(self._context)
         fetched = self._fetched
         shown = fetched if fetched is not None and self._comparison is not None else None
         latest = [feed.latest(number) for number in (request.run_a, request.run_b)]
@@ -304,12 +308,12 @@ class ComparePage(TreePage):
             compared[0], compared[1], feed.runs(), self._choose_threshold(self._comparison), ready=shown is not None
         ) + self._draw_status(request)
 
-    def _draw_status(self, request: compare_requests.ComparisonRequest) -> str:
+    def _draw_status(self, request: compare_reading.ComparisonRequest) -> str:
         fetched = self._fetched
         busy = self._latest.pending is not None
         is_over = fetched is not None and (fetched.sentence or self._comparison is not None)
         if fetched is None or fetched.request != request or busy or not is_over:
-            return draw_status(compare_requests.explain_waiting(self._context, request), busy=busy)
+            return draw_status(compare_reading.explain_waiting(self._context, request), busy=busy)
         return draw_status(fetched.sentence, busy=False)
 
     def _draw_lead(self) -> None:
@@ -403,7 +407,7 @@ class ComparePage(TreePage):
         self._edges.html = table.list_edge_changes(comparison, changes)
 
     def _draw_settings(self) -> None:
-        request = compare_requests.read_request(self._context)
+        request = compare_reading.read_request(self._context)
         run_a, run_b = self._context.feed.run(request.run_a), self._context.feed.run(request.run_b)
         self._settings.visible = run_a is not None and run_b is not None  # an empty card would be a thin line
         if run_a is None or run_b is None:
@@ -419,10 +423,130 @@ class ComparePage(TreePage):
                 identical=self._view.identical == "shown",
             )
 
+    # ------------------------------------------------------------ messages
+
+    def read_argument(self, name: str, kind: Any, message: Message) -> Any:
+        """Return what a handler wants to know: the comparison on screen, a topic of a side of it, or another field."""
+        if kind is Comparison:
+            return self._comparison
+        value = super().read_argument(name, kind, message)
+        if kind is not Node or value is None:
+            return value
+        side, comparison = super().read_argument("side", Side, message), self._comparison
+        return value if comparison is not None and side and comparison.hierarchy(side).has(value) else None
+
+    @on("more-pairs")
+    def _list_more(self) -> None:
+        self._put(pairs=self._view.pairs + table.ROWS_STEP)
+
+    @on("select")
+    def _select(self, side: Side, topic: Node) -> None:
+        self._put(side=SIDE_NAMES[side], layer=topic.layer, topic=topic.column + 1)
+
+    @on("select")
+    def _clear_selection(self, _: Comparison) -> None:
+        self._view.topic = 0
+
+    @on("rename")
+    def _rename(self, comparison: Comparison, side: Side, topic: Node, value: str) -> None:
+        """Name a topic of either run, and fetch the comparison again."""
+        self._rename_topic(comparison.hierarchy(side).run, topic, value)
+
+    @on("root")
+    def _set_root(self, comparison: Comparison, side: Side, topic: Node) -> None:
+        roots = {"roots": (), "partner_roots": ()} | {
+            ("roots" if side == "b" else "partner_roots"): (format_identity(topic),)
+        }
+        threshold = choose_threshold(
+            self._view.threshold, comparison.a, comparison.b
+        )  # one at which the roots are visible
+        self._put(**roots, threshold=threshold, side=SIDE_NAMES[side], layer=topic.layer, topic=topic.column + 1)
+
+    @on("show")
+    def _reveal(self, comparison: Comparison, side: Side, topic: Node) -> None:
+        """Add roots on one side so that its tree shows a topic, at the threshold on screen."""
+        cut = self._choose_cut(comparison)
+        before = pair_roots(comparison, cut)[side]
+        choice = reveal_topic(
+            comparison.hierarchy(side), TreeChoice(before, cut.threshold, cap=cut.cap, light=True), topic
+        )
+        roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
+        roots[side] += choice.roots[len(before) :]
+        names = {each: tuple(format_identity(root) for root in nodes) for each, nodes in roots.items()}
+        self._put(roots=names["b"], partner_roots=names["a"], threshold=cut.threshold)
+
+    @on("run-a", "run-b")
+    def _choose_run(self, do: str, value: int) -> None:
+        if self._context.feed.run(value) is None:
+            return
+        if do == "run-a":
+            self._put(partner=value, partner_snapshot=0, partner_roots=())
+        else:  # keep the reference run, even if it was not chosen by the user
+            partner = compare_reading.read_request(self._context).run_a
+            self._put(run=value, partner=partner if partner != value else 0, **ANOTHER_RUN)
+
+    @on("swap")
+    def _swap_runs(self) -> None:
+        view, request = self._view, compare_reading.read_request(self._context)
+        if not request.run_a:
+            return
+        self._put(
+            run=request.run_a, snapshot=request.snapshot_a, roots=view.partner_roots,
+            partner=request.run_b, partner_snapshot=request.snapshot_b, partner_roots=view.roots,
+            side=SIDE_NAMES[get_other_side(SIDE_BY_NAME[view.side])], closed=(), overlay=(),
+        )  # fmt: skip
+
+    @on("match")
+    def _match(self, comparison: Comparison, side: Side, topic: Node, value: str) -> None:
+        there = comparison.hierarchy(get_other_side(side))
+        partner = None if value == "none" else parse_identity(value)
+        if value != "none" and (partner is None or partner.layer != topic.layer or not there.has(partner)):
+            return
+        self._submit_decision("match_topics", comparison, side, topic, partner)
+
+    @on("unmatch")
+    def _unmatch(self, comparison: Comparison, side: Side, topic: Node) -> None:
+        self._submit_decision("unmatch_topics", comparison, side, topic, comparison.partner(side, topic))
+
+    def _submit_decision(self, verb: str, comparison: Comparison, side: Side, node: Node, partner: Node | None) -> None:
+        own, theirs = node.column + 1, partner.column + 1 if partner else 0
+        decision = MatchDecision(node.layer, own, theirs) if side == "a" else MatchDecision(node.layer, theirs, own)
+        act = getattr(self._context.actions, verb)
+        self._select(side, node)
+        self._context.later(partial(act, comparison.a.run, comparison.b.run, decision), lambda _: self._fetch())
+
+    @on("carry")
+    def _carry(self, comparison: Comparison) -> None:
+        work = partial(self._context.actions.carry_annotations, comparison)
+        self._context.aside(work, partial(self._report_carrying, comparison.b.run))
+
+    def _report_carrying(self, run: int, carried: Sequence[CarriedTopic]) -> None:
+        sentence = summarize_carrying(carried, run)
+        self._context.notify(f"{sentence[0].upper()}{sentence[1:]}.", "success")
+        self._fetch()
+
+    @on("save")
+    def _save(self, comparison: Comparison, value: str) -> None:
+        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)
+        texts: dict[str, Callable[[], str]] = {
+            "topics.csv": partial(files.render_pairs, comparison),
+            "edges.csv": partial(files.render_edges, comparison, threshold),
+            "json": partial(files.render_comparison, comparison, threshold, self._find_seeds(comparison)),
+        }
+        window = self._trees["b"]
+        name = f"topiary-run-{comparison.a.run}-and-{comparison.b.run}"
+        if value in texts:
+            window.hand_over(f"{name}{'.' if value == 'json' else '-'}{value}", texts[value]())
+        elif value in ("svg", "png") and (picture := self._draw_picture()) is not None:
+            if value == "svg":
+                window.hand_over(f"{name}.svg", picture.svg)
+            else:
+                window.hand_over_picture(f"{name}.png", *picture)
+
     # ---------------------------------------------------------- the window
 
     def _on_tree_message(self, side: Side, message: Message) -> None:
-        self._on_message(message | {"side": side})
+        self.handle(message | {"side": side})
 
     def _draw_again(self) -> None:
         if self._comparison is not None:

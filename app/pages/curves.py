@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from html import escape
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import panel as pn
@@ -12,8 +12,9 @@ from panel.viewable import Viewable
 from topiary.app.jobs.estimates import ESTIMATE_NAMES, POINT, find_burn_in, find_estimate_name
 from topiary.app.jobs.plan import STEPS, describe_protocol, find_part, name_step
 from topiary.app.live.history import History, PointColumns
-from topiary.app.pages.components import Board, Message
-from topiary.app.pages.session import CHOICES, Context
+from topiary.app.pages.components import Board
+from topiary.app.pages.messages import MessagePart, on
+from topiary.app.pages.session import Context
 from topiary.app.views.markup import name_run
 from topiary.app.views.runs import curves, kpis
 from topiary.app.views.theme import CARD, DASHES, SERIES
@@ -105,7 +106,7 @@ def _move_points(columns: PointColumns, beginning: Beginning) -> PointColumns:
     return PointColumns(minibatches + beginning[0], documents + beginning[1], seconds + beginning[2], values)
 
 
-class WatchCurves:
+class WatchCurves(MessagePart):
     """The charts of a run: point perplexity, also of runs chosen to compare; step sizes, speed and rarer measures.
 
     Parameters
@@ -115,10 +116,12 @@ class WatchCurves:
         Called when the points of a run have been read.
     """
 
+    fields: ClassVar = {"axis": "axis"}
+
     def __init__(self, context: Context, arrived: Callable[[], None]) -> None:
-        self._context = context
+        super().__init__(context)
         self._arrived = arrived
-        self._head = Board(on_message=self._on_head)
+        self._head = Board(on_message=self.handle)
         self._step_head = Board()
         axis, dark = context.view.axis, context.dark
         self._perplexity = curves.make_perplexity_chart(axis, dark=dark)
@@ -322,18 +325,16 @@ class WatchCurves:
     def _get_history(self) -> History | None:
         return self._context.feed.get_cached_history(self._runs[0]) if self._runs else None
 
-    def _on_head(self, message: Message) -> None:
-        view = self._context.view
-        match message:
-            case {"do": "axis", "value": str(name)} if name in CHOICES["axis"]:
-                view.axis = name
-            case {"do": "overlay", "value": str(text)} if text.isdecimal():
-                if len(view.overlay) >= curves.SLOTS - 1:
-                    self._context.notify(f"At most {curves.SLOTS - 1} other runs fit into the picture.", "info")
-                elif int(text) not in view.overlay:
-                    view.overlay = (*view.overlay, int(text))
-            case {"do": "overlay", "run": str(text)} if text.isdecimal():
-                view.overlay = tuple(run for run in view.overlay if run != int(text))
+    @on("overlay")
+    def _add_run(self, value: int) -> None:
+        if len(self._view.overlay) >= curves.SLOTS - 1:
+            self._context.notify(f"At most {curves.SLOTS - 1} other runs fit into the picture.", "info")
+        elif value not in self._view.overlay:
+            self._put(overlay=(*self._view.overlay, value))
+
+    @on("overlay")
+    def _remove_run(self, run: int) -> None:
+        self._put(overlay=tuple(other for other in self._view.overlay if other != run))
 
 
 _SWEEPS_NOTE = "from here on sweeps over all documents"
@@ -390,7 +391,7 @@ class _CurveCard:
         self._notice.html = "" if has_curve else f"<p {attributes}>{sentence}</p>"
 
 
-class CompareCurves:
+class CompareCurves(MessagePart):
     """The chart of the page Compare: the point perplexity of two runs in one figure.
 
     Parameters
@@ -398,9 +399,11 @@ class CompareCurves:
     context : Context
     """
 
+    fields: ClassVar = {"axis": "axis"}
+
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._head = Board(on_message=self._on_message)
+        super().__init__(context)
+        self._head = Board(on_message=self.handle)
         self._chart = curves.make_perplexity_chart(context.view.axis, dark=context.dark)
         self._runs: tuple[int, ...] = ()
         self._streams = CurveStreams(context, self._stream, lambda: self._streams.fetch(self._runs))
@@ -477,8 +480,3 @@ class CompareCurves:
         """Return a note for a run without points, else an empty text."""
         history = self._context.feed.get_cached_history(number)
         return ", no point yet" if history is not None and not history.length("point_perplexity") else ""
-
-    def _on_message(self, message: Message) -> None:
-        match message:
-            case {"do": "axis", "value": str(name)} if name in CHOICES["axis"]:
-                self._context.view.axis = name

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from topiary.app.analysis.hierarchy import parse_identities, parse_identity
+from topiary.app.analysis.hierarchy import format_identity, parse_identities
 from topiary.app.analysis.inference import MOST
 from topiary.app.live.ticks import Tick
-from topiary.app.pages.components import Board, Message
-from topiary.app.pages.documents_requests import (
+from topiary.app.pages.components import Board
+from topiary.app.pages.documents_reading import (
     DocumentKind,
     DocumentSearch,
     Failure,
@@ -29,9 +29,10 @@ from topiary.app.pages.documents_requests import (
 from topiary.app.pages.documents_table import DocumentTable
 from topiary.app.pages.interpolation import Interpolation
 from topiary.app.pages.map_tab import MapTab
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.nearest import Surroundings, find_neighbours
 from topiary.app.pages.notes import DocumentNotes
-from topiary.app.pages.session import Context, read_field, to_query
+from topiary.app.pages.session import Context, to_query
 from topiary.app.views.documents import documents_form as form
 from topiary.app.views.documents.document_table import draw_reading
 from topiary.app.views.documents.documents_form import (
@@ -79,7 +80,7 @@ def build_documents_page(context: Context) -> Viewable:
     return DocumentsPage(context).page
 
 
-class DocumentsPage:
+class DocumentsPage(MessagePart):
     """The documents page of one session; a pasted text is stored in it and nowhere else.
 
     Parameters
@@ -87,9 +88,10 @@ class DocumentsPage:
     context : Context
     """
 
+    fields: ClassVar = {"near": "near"}
+
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._view = context.view
+        super().__init__(context)
         self._text = self._draft = self._title = ""
         self._sentence = ""  # about the placement on its way
         self._listed: ListedDocument | None = None  # the document that is read, before its topics are found
@@ -101,7 +103,7 @@ class DocumentsPage:
         self._request: PlacementRequest | None = None
         self._surroundings: Surroundings | None = None
         self._neighbours_of: Placement | None = None  # the placement whose neighbours are being fetched
-        self._head, self._form, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
+        self._head, self._form, self._answer = (Board(on_message=self.handle, sheets=SHEETS) for _ in range(3))
         self._between = Interpolation(context, self._draw_head)
         self._table = DocumentTable(context, SHEETS, self._draw_head)
         self._notes = DocumentNotes(context, SHEETS)
@@ -372,51 +374,55 @@ class DocumentsPage:
             link=to_query(self._view, without=("documents", "trail")),
         )  # fmt: skip
 
-    # -------------------------------------------------------------- requests
+    # -------------------------------------------------------------- messages
 
-    def _on_message(self, message: Message) -> None:
-        """Handle a message of the browser, whose contents are not trusted."""
-        self._on_input(message)
-        self._on_choice(message)
+    @on("typed")
+    def _keep_draft(self, value: str) -> None:
+        self._draft = value
 
-    def _on_input(self, message: Message) -> None:
-        match message:
-            case {"do": "typed", "value": str(text)}:
-                self._draft = text
-            case {"do": "place", "form": {"text": str(text)}}:
-                self._take_text(text, "")
-            case {"do": "file", "value": str(packed), "file": str(name)}:
-                self._take_file(packed, name, message.get("size"))
-            case {"do": "document", "number": str(number)} if number.isdecimal():
-                self._show(int(number))
-            case {"do": "any"}:
-                work = partial(choose_documents, self._context, self._view.run, 1)
-                self._context.later(work, lambda numbers: self._show(numbers[0]))
-            case {"do": "find", "value": str(text)}:
-                self._search.find(text)
+    @on("document")
+    def _show(self, number: int) -> None:
+        self._put(documents=(number,), trail=())
 
-    def _on_choice(self, message: Message) -> None:
-        match message:
-            case {"do": "tab", "value": str(tab)} if tab in (BETWEEN, FORM, MAP):
-                self._view.tab = tab
-            case {"do": "tab", "value": ""}:
-                self._table.leave()
-            case {"do": "line", "number": str(number)} if number.isdecimal():
-                self._view.param.update(documents=(*self._view.documents[:1], int(number)), tab=BETWEEN)
-            case {"do": "near", "value": str(text)} if text.isascii() and text.isdecimal() and 0 < int(text[:9]) < 1000:
-                self._view.near = int(text[:9])
-            case {"do": "trail", "ids": str(ids)}:
-                self._view.trail = read_field("trail", ids)
-            case {"do": "explore", "id": str(text)} if (node := parse_identity(text)) is not None:
-                self._view.param.update(page="explore", layer=node.layer, topic=node.column + 1, roots=(text,), tab="")
-            case {"do": "again"}:
-                self._request = None
-                self._table.forget()
-                self._between.forget()
-                self._choose()
+    @on("any")
+    def _choose_any(self) -> None:
+        work = partial(choose_documents, self._context, self._view.run, 1)
+        self._context.later(work, lambda numbers: self._show(numbers[0]))
 
-    def _show(self, document: int) -> None:
-        self._view.param.update(documents=(document,), trail=())
+    @on("find")
+    def _find(self, value: str) -> None:
+        self._search.find(value)
+
+    @on("tab")
+    def _choose_tab(self, value: Literal["", "between", "form", "map"]) -> None:
+        if value:
+            self._view.tab = value
+        else:
+            self._table.leave()
+
+    @on("line")
+    def _go_between(self, number: int) -> None:
+        self._put(documents=(*self._view.documents[:1], number), tab=BETWEEN)
+
+    @on("trail")
+    def _choose_marked(self, ids: str) -> None:
+        self._put_text("trail", ids)
+
+    @on("explore")
+    def _explore(self, topic: Node) -> None:
+        roots = (format_identity(topic),)
+        self._put(page="explore", layer=topic.layer, topic=topic.column + 1, roots=roots, tab="")
+
+    @on("again")
+    def _place_again(self) -> None:
+        self._request = None
+        self._table.forget()
+        self._between.forget()
+        self._choose()
+
+    @on("place")
+    def _place_text(self, text: str) -> None:
+        self._take_text(text, "")
 
     def _take_text(self, text: str, title: str) -> None:
         if not text.strip():
@@ -433,12 +439,14 @@ class DocumentsPage:
         else:
             self._choose()
 
-    def _take_file(self, packed: str, name: str, size: object) -> None:
-        if not packed and isinstance(size, int) and size > 0:
-            self._refuse(f"{cut_excerpt(name, 60)} is larger than 8 MB; use topiary infer for such files.")
+    @on("file")
+    def _take_file(self, value: str, file: str, size: int = 0) -> None:
+        """Place a file, which is sent in base64; one that is too large is sent empty."""
+        if not value and size:
+            self._refuse(f"{cut_excerpt(file, 60)} is larger than 8 MB; use topiary infer for such files.")
             return
-        work = partial(try_work, read_text, packed, name)
-        self._context.later(work, partial(self._receive_text, name))
+        work = partial(try_work, read_text, value, file)
+        self._context.later(work, partial(self._receive_text, file))
 
     def _receive_text(self, name: str, text: str | Failure) -> None:
         if isinstance(text, Failure):

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from topiary.app.analysis.document_table import DocumentFilter, StrongestTopic
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.pages.components import Board, Message
-from topiary.app.pages.documents_requests import (
+from topiary.app.pages.components import Board
+from topiary.app.pages.documents_reading import (
     Failure,
     SelectedDocuments,
     TableRequest,
@@ -17,8 +17,9 @@ from topiary.app.pages.documents_requests import (
     read_rows,
     try_work,
 )
-from topiary.app.pages.filters import handle_filter
-from topiary.app.pages.refining import RefineRequests
+from topiary.app.pages.filters import DocumentFilters
+from topiary.app.pages.messages import MessagePart, on
+from topiary.app.pages.refining import CorpusRefiner
 from topiary.app.pages.saving import TableSaver
 from topiary.app.pages.session import LONGEST_QUERY, Context, read_field, to_query
 from topiary.app.views.documents.document_table import (
@@ -44,7 +45,7 @@ class ShownRows(NamedTuple):
     rows: list[DocumentRow]
 
 
-class DocumentTable:
+class DocumentTable(MessagePart):
     """The table of a run's corpus, its filters, and the way from one document to the next.
 
     Parameters
@@ -64,11 +65,10 @@ class DocumentTable:
     """
 
     def __init__(self, context: Context, sheets: list[str], changed: Callable[[], None]) -> None:
-        self._context = context
+        super().__init__(context)
         self._changed = changed
-        self._view = context.view
-        self.board = Board(on_message=self._on_message, sheets=sheets)
-        self.bar = Board(on_message=self._on_message, sheets=sheets)
+        self.board = Board(on_message=self.handle, sheets=sheets)
+        self.bar = Board(on_message=self.handle, sheets=sheets)
         self._request: TableRequest | None = None  # the selection on its way or shown
         self._selected: SelectedDocuments | None = None
         self._page = -1  # the page whose rows are on their way or shown
@@ -78,8 +78,9 @@ class DocumentTable:
         self._fault = self._note = ""
         self._title = ""  # of the document that is read
         self._read, self._must_focus = -1, False
-        self._tables = TableSaver(context, lambda: self.board, self._list_conditions)
-        self._refine = RefineRequests(context, self._draw, self._list_conditions, lambda: self._view.query)
+        self._refine = CorpusRefiner(context, self._draw, self._list_conditions, lambda: self._view.query)
+        tables = TableSaver(context, lambda: self.board, self._list_conditions)
+        self.helpers = tables, self._refine, DocumentFilters(context)
 
     @property
     def hierarchy(self) -> Hierarchy | None:
@@ -285,57 +286,54 @@ class DocumentTable:
             found.append(f"{selected.columns[0]}={selected.corpus.label_names[view.label - 1]}")
         return tuple(found)
 
-    def _on_message(self, message: Message) -> None:
-        """Handle a message of the browser, whose contents are not trusted."""
-        if not (self._tables.handle(message) or self._refine.handle(message)):
-            self._follow(message)
+    @on("page")
+    def _turn_page(self, number: int) -> None:
+        self._put(table_page=number + 1)
 
-    def _follow(self, message: Message) -> None:
-        """Do what a message asks for: filter, open a document, or go to another page."""
-        match message:
-            case {"do": "page", "number": str(text)} if text.isascii() and text.isdecimal():
-                self._view.table_page = int(text[:8]) + 1
-            case {"do": "read", "number": str(text)} | {"do": "read", "form": {"number": str(text)}}:
-                self._open(text.strip())
-            case {"do": "step", "number": str(text)} if text.isascii() and text.isdecimal():
-                self._view.documents = (int(text[:9]),)
-            case {"do": "back"}:
-                self._go_back()
-            case {"do": "quoted"}:
-                self._context.notify("The quotation and its address are in the clipboard.", "success")
-            case _:
-                self._on_filter(message)
+    @on("step")
+    def _step(self, number: int) -> None:
+        self._put(documents=(number,))
 
-    def _on_filter(self, message: Message) -> None:
-        match message:
-            case {"do": "find", "value": str(text)}:
-                self._filter(query=text[:LONGEST_QUERY].encode("utf-8", "replace").decode())
-            case {"do": "label", "value": str(text)} if text.isascii() and text.isdecimal():
-                self._filter(label=int(text[:9]))
-            case {"do": "subject", "value": str(text)}:
-                self._filter(subject=read_field("subject", text))
-            case {"do": "badly"}:
-                self._filter(explained="any" if self._view.explained == "badly" else "badly")
-            case {"do": "clear"}:
-                self._filter(query="", label=0, subject=(), where=(), explained="any")
-            case _:
-                handle_filter(self._view, message)
+    @on("quoted")
+    def _confirm_quotation(self) -> None:
+        self._context.notify("The quotation and its address are in the clipboard.", "success")
+
+    @on("find")
+    def _find(self, value: str) -> None:
+        self._filter(query=value[:LONGEST_QUERY].encode("utf-8", "replace").decode())
+
+    @on("label")
+    def _choose_label(self, value: int) -> None:
+        self._filter(label=value)
+
+    @on("subject")
+    def _choose_subject(self, value: str) -> None:
+        self._filter(subject=read_field("subject", value))
+
+    @on("badly")
+    def _choose_badly_explained(self) -> None:
+        self._filter(explained="any" if self._view.explained == "badly" else "badly")
+
+    @on("clear")
+    def _clear(self) -> None:
+        self._filter(query="", label=0, subject=(), where=(), explained="any")
 
     def _filter(self, **fields: Any) -> None:
         """Change filters, and show the first page of what they select."""
-        self._view.param.update(table_page=1, **fields)
+        self._put(table_page=1, **fields)
 
-    def _open(self, text: str) -> None:
+    @on("read")
+    def _open(self, number: int = -1) -> None:
         """Open a document by its number."""
         selected = self._selected
         last = selected.corpus.documents - 1 if selected is not None else None
-        number = int(text[:9]) if text.isascii() and text.isdecimal() else -1
         if number < 0 or (last is not None and number > last):
             numbers = "" if last is None else f", from 0 to {last:,}"
             self._context.notify(f"Enter the number of a document{numbers}.", "info")
             return
-        self._view.param.update(documents=(number,), trail=())
+        self._put(documents=(number,), trail=())
 
+    @on("back")
     def _go_back(self) -> None:
         """Go back to the page of the table with the document that was read, and to its row."""
         selected, page = self._selected, self._view.table_page

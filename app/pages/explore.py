@@ -1,19 +1,18 @@
 """The page that explores a run's topics: a list, a tree and details, which share one selection."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import panel as pn
 from panel.viewable import Viewable
 
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
 from topiary.app.export import trees
 from topiary.app.pages.components import Board, Message, TreeView
-from topiary.app.pages.explore_requests import (
+from topiary.app.pages.explore_reading import (
     ONLY_TREE,
     OWN_LAYER,
-    ExploreCallbacks,
-    ExploreRequests,
     FetchedHierarchy,
     KeptTopic,
     explain_lonely_roots,
@@ -24,15 +23,18 @@ from topiary.app.pages.explore_requests import (
     find_passages,
     send_tree_file,
     split_tab,
+    toggle_identity,
 )
 from topiary.app.pages.film import Film
-from topiary.app.pages.filters import SelectionReader
-from topiary.app.pages.refining import CloserLooks, FinerTopics, RefineRequests
-from topiary.app.pages.requests import LatestRequest, TreePage
+from topiary.app.pages.filters import DocumentFilters, SelectionReader
+from topiary.app.pages.messages import LatestRequest, TreePage, on
+from topiary.app.pages.notes import NoteWriter
+from topiary.app.pages.refining import CloserLooks, CorpusRefiner, FinerTopics
 from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
-from topiary.app.pages.session import Context
+from topiary.app.pages.session import CHOICES, DEFAULTS, Context, read_field
 from topiary.app.pages.topic_documents import TopicDocuments
+from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from topiary.app.views.explore.controls import (
     ControlState,
@@ -42,7 +44,7 @@ from topiary.app.views.explore.controls import (
     draw_map_legend,
     draw_tree_foot,
 )
-from topiary.app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
+from topiary.app.views.explore.detail import ONLY_ROOT, draw_column_topics, draw_missing_topic, draw_topic
 from topiary.app.views.explore.refining import draw_opened_list
 from topiary.app.views.explore.top_topics import draw_top_topics
 from topiary.app.views.explore.word_card import WordPassages, draw_word_card
@@ -59,12 +61,14 @@ from topiary.app.views.tree.opening import (
     choose_main_roots,
     choose_threshold,
     find_lower_threshold,
+    find_opening_threshold,
     list_joined_topics,
     list_top_topics,
 )
-from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree
+from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree, reveal_topic
 from topiary.app.views.tree.tree_svg import draw_more_offer
 from topiary.engine.hierarchy.tree import Node
+from topiary.store.notes import NewNote
 
 _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
@@ -74,6 +78,7 @@ _WATCHED = (
 )
 
 
+_RECUT = ("roots", "direction", "part")  # a change of one of these resets the number of topics drawn
 # fields of the view that choose the part of the graph to draw
 _CUT_FIELDS = {"roots", "closed", "hidden", "most", "threshold", "detail", "direction", "part", "light", "sure"}
 
@@ -91,20 +96,26 @@ class ExplorePage(TreePage):
     context : Context
     """
 
-    _requests: ExploreRequests
+    fields: ClassVar = {name: name for name in ("relevance", "picture", "relation", "snapshot", "label")}
+    presets: ClassVar = {
+        "popular": {"roots": (), "closed": (), "hidden": (), "part": "union", "direction": "down"},
+        "unhide": {"hidden": ()},
+        "seeds": {"page": "seeds", "tab": ""},
+    }
+    switches: ClassVar = ("light", "sure")
 
     def __init__(self, context: Context) -> None:
-        board = partial(Board, on_message=self._on_message, sheets=["explore"])
+        board = partial(Board, on_message=self.handle, sheets=["explore"])
         self._controls = board(css_classes=["ex-top"])
         self._list = board(css_classes=["ex-list"])
-        self._tree = TreeView(on_message=self._on_message, css_classes=["ex-tree"], sheets=["explore"])
+        self._tree = TreeView(on_message=self.handle, css_classes=["ex-tree"], sheets=["explore"])
         self._tops = board(css_classes=["ex-tops"])
         self._overview = board(css_classes=["ex-over-all"])
         self._offer = board(css_classes=["ex-offer"])
         self._detail = board(css_classes=["ex-side"])
         self._foot = board(css_classes=["ex-foot"])
         boards = (self._controls, self._list, self._tops, self._overview, self._offer, self._detail, self._foot)
-        super().__init__(context, {"": self._tree}, boards, self._draw_again, aspect=WIDE)
+        super().__init__(context, {"": self._tree}, boards, aspect=WIDE)
         self._hierarchy: Hierarchy | None = None  # with words by the relevance that the visitor chose
         self._original: Hierarchy | None = None  # the same hierarchy as cached for all sessions
         self._previous: Hierarchy | None = None  # the snapshot shown before the newest one
@@ -121,12 +132,9 @@ class ExplorePage(TreePage):
         self._child = ""
         self._reports = ReportSaver(context, self._tree, self._find_report_subject)
         self._tables = TableSaver(context, lambda: self._controls)
-        self._refine = RefineRequests(context, self._redraw_detail)
-        callbacks = ExploreCallbacks(
-            lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
-            self._show_word, self._redraw_detail,
-        )  # fmt: skip
-        self._requests = ExploreRequests(context, callbacks)
+        self._refine = CorpusRefiner(context, self._redraw_detail)
+        self._notes = NoteWriter(context, self._prepare_notes, self._show_notes)
+        self.helpers = self._tables, self._reports, self._refine, self._notes, DocumentFilters(context)
         self.page = pn.Row(
             self._controls, self._list, self._tops, self._tree, self._overview, self._offer, self._detail, self._foot,
             css_classes=["ex-page"], stylesheets=[read_style("explore")], sizing_mode="stretch_width", margin=0,
@@ -214,12 +222,148 @@ class ExplorePage(TreePage):
             return max((root.layer for root in self._list_roots()), default=hierarchy.n_layers)
         return min(self._view.layer, hierarchy.n_layers)
 
-    # ------------------------------------------------------------- changes
+    # ------------------------------------------------------------ messages
 
-    def _on_message(self, message: Message) -> None:
-        savers = self._tables, self._reports, self._refine
-        if not any(saver.handle(message) for saver in savers):
-            super()._on_message(message)
+    def read_argument(self, name: str, kind: Any, message: Message) -> Any:
+        """Return what a handler wants to know: the hierarchy on screen, a topic of it, or another field."""
+        if kind is Hierarchy:
+            return self._hierarchy
+        value = super().read_argument(name, kind, message)
+        is_missing = kind is Node and value is not None and not (self._hierarchy and self._hierarchy.has(value))
+        return None if is_missing else value
+
+    def _put(self, **fields: Any) -> None:
+        if any(fields.get(name, getattr(self._view, name)) != getattr(self._view, name) for name in _RECUT):
+            fields = {"most": DEFAULTS["most"]} | fields
+        super()._put(**fields)
+
+    def _change_tree(self, **fields: Any) -> None:
+        """Change the tree on screen; its roots are then fixed, and become part of the page's URL."""
+        self._put(roots=self._name_roots(), **fields)
+
+    def _name_roots(self) -> tuple[str, ...]:
+        return tuple(map(format_identity, self.choice.roots))
+
+    @on("open-all")
+    def _unfold(self) -> None:
+        self._change_tree(closed=())
+
+    @on("detail")
+    def _choose_detail(self, hierarchy: Hierarchy, value: str) -> None:
+        if value == "paper":
+            self._put(threshold=find_opening_threshold(hierarchy))
+        elif value in CHOICES["detail"]:
+            self._put(detail=value, threshold=None)
+
+    @on("wide")
+    def _toggle_wide(self) -> None:
+        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), ONLY_TREE)))
+
+    @on("direction", "part")
+    def _choose_part(self, do: str, value: str) -> None:
+        if value in CHOICES[do]:
+            self._change_tree(**{do: value})
+
+    @on("layer")
+    def _list_layer(self, hierarchy: Hierarchy, layer: int) -> None:
+        if 1 <= layer <= hierarchy.n_layers:
+            self._view.param.update(layer=layer, topic=0, tab=self._on_own_layer())
+
+    def _on_own_layer(self) -> str:
+        """Return the tab with OWN_LAYER, which says that the visitor chose the listed layer."""
+        return "-".join(dict.fromkeys((*split_tab(self._view.tab), OWN_LAYER)))
+
+    @on("word-page")
+    def _open_word(self, value: str) -> None:
+        self._put(page="word", word=value[:100], trail=())
+
+    @on("place")
+    def _open_document(self, number: int) -> None:
+        self._put(page="documents", documents=(number,), trail=(), tab="")
+
+    @on("finer")
+    def _toggle_finer(self, value: str) -> None:
+        """Open a run that refines a topic below that topic, or one of its topics, such as ``12/L3:4``; or fold it."""
+        if "/" in value:
+            self._put_text("unfolded", ",".join(toggle_identity(self._view.unfolded, value)))
+        elif value.isascii() and value.isdecimal():
+            runs = read_field("finer", ",".join(map(str, {*self._view.finer} ^ {int(value[:9])})))
+            kept = tuple(each for each in self._view.unfolded if int(each.partition("/")[0]) in runs)
+            self._put(finer=runs, unfolded=kept)
+
+    @on("rename")
+    def _rename(self, topic: Node, value: str) -> None:
+        self._rename_topic(self._view.run, topic, value)
+
+    @on("select")
+    def _select(self, topic: Node) -> None:
+        self._show_word("")
+        self._put(layer=topic.layer, topic=topic.column + 1)
+
+    @on("select")
+    def _clear_selection(self) -> None:
+        """Select no topic; the list keeps its layer."""
+        self._show_word("")
+        if self._view.topic:
+            self._put(topic=0, tab=self._on_own_layer())
+
+    @on("toggle")
+    def _fold(self, topic: Node) -> None:
+        self._change_tree(closed=toggle_identity(self._view.closed, format_identity(topic)))
+
+    @on("map")
+    def _show_on_map(self, topic: Node) -> None:
+        self._put(page="documents", tab=MAP, layer=topic.layer, topic=topic.column + 1)
+
+    @on("root")
+    def _make_root(self, hierarchy: Hierarchy, topic: Node) -> None:
+        """Make a topic the only root; from the top layer the tree leads down, and from layer 1 up."""
+        root, direction = format_identity(topic), self._view.direction
+        closed = tuple(other for other in self._view.closed if other != root)
+        if hierarchy.n_layers > 1:
+            direction = {1: "up", hierarchy.n_layers: "down"}.get(topic.layer, direction)
+        self._put(roots=(root,), closed=closed, direction=direction, layer=topic.layer, topic=topic.column + 1)
+
+    @on("pin")
+    def _pin(self, topic: Node) -> None:
+        self._put(roots=toggle_identity(self._name_roots(), format_identity(topic)))
+
+    @on("unpin")
+    def _unpin(self, topic: Node) -> None:
+        self._put(roots=tuple(other for other in self._name_roots() if other != format_identity(topic)))
+
+    @on("hide")
+    def _hide(self, topic: Node) -> None:
+        roots, hidden = self._name_roots(), format_identity(topic)
+        if hidden not in roots:
+            self._change_tree(hidden=(*self._view.hidden, hidden))
+        elif len(roots) > 1:
+            self._put(roots=toggle_identity(roots, hidden))
+        else:
+            self._context.notify(f"{ONLY_ROOT}.", "info")
+
+    @on("show")
+    def _show(self, hierarchy: Hierarchy, topic: Node) -> None:
+        choice, view = reveal_topic(hierarchy, self.choice, topic), self._view
+        self._put(
+            roots=tuple(map(format_identity, choice.roots)),
+            closed=tuple(text for text in view.closed if parse_identity(text) in choice.closed),
+            hidden=tuple(text for text in view.hidden if parse_identity(text) in choice.without),
+            most=view.most,
+            light="shown" if choice.light else view.light,
+        )
+
+    def _prepare_notes(self, subject: str, new: Sequence[NewNote]) -> Callable[[], None] | None:
+        node, hierarchy = parse_identity(subject), self._hierarchy
+        if node is None or hierarchy is None or not hierarchy.has(node):
+            return None
+        return partial(self._context.actions.add_topic_notes, hierarchy.run, node.layer, node.column + 1, new)
+
+    def _show_notes(self) -> None:
+        self._fetch()
+        self._redraw_detail()
+
+    # ------------------------------------------------------------- changes
 
     def _on_tick(self, tick: Any) -> None:
         run = self._view.run
@@ -434,7 +578,7 @@ class ExplorePage(TreePage):
         self._detail.html = draw_topic(
             hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
-            sent=self._requests.notes.sent, focus=self._requests.notes.focus,
+            sent=self._notes.sent, focus=self._notes.focus,
             closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy, opened=self._view.finer),
         )  # fmt: skip
 
@@ -457,13 +601,14 @@ class ExplorePage(TreePage):
         if self._hierarchy is not None:
             self._draw_tree(self._add_seeds(self._hierarchy))
 
-    def _search(self, text: str | None) -> None:
-        """Keep the text of the search field in the view; None moves the focus to the field."""
-        if text is not None:
-            self._view.search = text.encode("utf-8", "replace").decode("utf-8")[:200]
-            return
+    @on("search")
+    def _search(self, value: str) -> None:
+        self._view.search = value.encode("utf-8", "replace").decode("utf-8")[:200]
+
+    @on("search")
+    def _focus_search(self) -> None:
         if ONLY_TREE in split_tab(self._view.tab):
-            self._on_message({"do": "wide"})
+            self._toggle_wide()
         if self._hierarchy is not None:
             self._draw_list(self._hierarchy, focus=True)
 
@@ -479,8 +624,10 @@ class ExplorePage(TreePage):
             self._finding = finding
             self._draw_list(self._hierarchy)
 
-    def _show_word(self, word: str) -> None:
+    @on("word")
+    def _show_word(self, value: str = "") -> None:
         """Show the topics and passages of a word in place of the topic; an empty text shows the topic again."""
+        word = value
         if self._hierarchy is None or (not word and self._word is None):
             return
         self._word = WordPassages(word) if word in self._hierarchy.vocabulary else None
@@ -505,12 +652,11 @@ class ExplorePage(TreePage):
         scopes = list_report_scopes(self._original, choice, self._find_open_topic())
         return ReportSubject(self._original, choice if is_layered else None, scopes)
 
-    def _save(self, file_format: str) -> None:
-        if self._hierarchy is None:
-            return
+    @on("save")
+    def _save(self, hierarchy: Hierarchy, value: str) -> None:
         previous = self._drawing.layout.order() if self._drawing else None
-        hierarchy = self._finer.add(self._add_seeds(self._hierarchy))
+        hierarchy = self._finer.add(self._add_seeds(hierarchy))
         send_tree_file(
-            self._tree, hierarchy, self.choice, file_format, aspect=self._aspect, previous=previous,
+            self._tree, hierarchy, self.choice, value, aspect=self._aspect, previous=previous,
             on_map=self._make_map_choice() if self._is_map_shown(hierarchy) else None,
         )  # fmt: skip

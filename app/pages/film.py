@@ -17,7 +17,7 @@ from topiary.app.live.history import History
 from topiary.app.live.ticks import Tick
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Component, Message
-from topiary.app.pages.requests import list_moments
+from topiary.app.pages.messages import MessagePart, list_moments, on
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.controls import SnapshotOption
 from topiary.app.views.runs.curves import thin_points
@@ -87,7 +87,7 @@ class FilmBar(Component):
             super()._handle_msg(data)
 
 
-class Film:
+class Film(MessagePart):
     """The film on one page of a session; make it after the page has begun to watch the view.
 
     Parameters
@@ -114,7 +114,7 @@ class Film:
         on_cursor: Callable[[int | None], None] = lambda _: None,
         css_class: str = "tp-film",
     ) -> None:
-        self._context = context
+        super().__init__(context)
         self._page = page
         self._choice = choice
         self._on_cursor = on_cursor
@@ -125,15 +125,7 @@ class Film:
         self._wanted = 0  # the snapshot that the browser asked for last
         self._is_reading = False  # a snapshot that was not asked for yet
         self._open = True
-        self._actions: dict[str, Callable[[Message], None]] = {
-            "moment": lambda message: self._go(message.get("value")),
-            "near": lambda _: self._read_ahead(),
-            "largest": lambda _: self._find_largest(),
-            "pin": lambda message: self._pin(message.get("value"), message.get("number")),
-            "compare": lambda _: self._compare(),
-            "film": lambda _: self._save(),
-        }
-        self.bar = FilmBar(self._on_message, css_classes=[css_class])
+        self.bar = FilmBar(self.handle, css_classes=[css_class])
         context.view.param.watch(self._on_view, ["page", "run", "snapshot", "pins"])
         context.on_tick(self._on_tick)
         context.on_close(self._close)
@@ -143,11 +135,6 @@ class Film:
 
     def _close(self) -> None:
         self._open = False
-
-    def _on_message(self, message: Message) -> None:
-        action = self._actions.get(message["do"])
-        if action is not None:
-            action(message)
 
     def _on_view(self, *_: Any) -> None:
         if self._context.view.page != self._page:
@@ -246,9 +233,11 @@ class Film:
 
     # -------------------------------------------------------------- moving
 
-    def _go(self, number: Any) -> None:
+    @on("moment")
+    def _go(self, value: int = 0) -> None:
         """Show a snapshot as soon as it is in memory; the newest request replaces those before it."""
-        if not isinstance(number, int) or number not in {moment.number for moment in self._moments}:
+        number = value
+        if number not in {moment.number for moment in self._moments}:
             self.bar.answer()
             return
         self._wanted = number
@@ -273,6 +262,7 @@ class Film:
         self.bar.answer()
         self._read_ahead()
 
+    @on("near")
     def _read_ahead(self) -> None:
         """Read snapshots near the cursor, one after the other, so that they are in memory when they are asked for."""
         place = self._find_place()
@@ -298,6 +288,7 @@ class Film:
     def _stop(self) -> None:
         self._is_reading = False
 
+    @on("largest")
     def _find_largest(self) -> None:
         """Go to the snapshot before which most changed, or from there to the next one; measure first if necessary."""
         if self._changes.keys() >= {moment.number for moment in self._moments[1:]}:
@@ -327,14 +318,17 @@ class Film:
 
     # ---------------------------------------------------- pins and the file
 
-    def _pin(self, side: Any, number: Any) -> None:
+    @on("pin")
+    def _pin(self, value: int, number: int) -> None:
         """Pin a snapshot as A (0) or B (1); a second time takes the pin away."""
+        side = value
         if side not in range(_SIDES) or number not in [moment.number for moment in self._moments]:
             return
         pins = [*self._context.view.pins[:_SIDES], 0, 0][:_SIDES]
         pins[side] = 0 if pins[side] == number else number
         self._context.view.pins = tuple(pins) if any(pins) else ()
 
+    @on("compare")
     def _compare(self) -> None:
         a, b = [*self._context.view.pins, 0, 0][:_SIDES]
         if a and b:
@@ -342,6 +336,7 @@ class Film:
                 page="compare", partner=self._run, partner_snapshot=a, snapshot=b, roots=(), partner_roots=(), tab=""
             )
 
+    @on("film")
     def _save(self) -> None:
         """Send the film to the browser as a file, drawn in another thread."""
         row = self._context.feed.run(self._run)

@@ -11,7 +11,7 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.reader import RunDocuments
 from topiary.app.analysis.topic_reader import PlacedTopics
 from topiary.app.analysis.trends import measure_shares
-from topiary.app.pages.components import Message
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context, View
 from topiary.engine.contract import FloatArray
 from topiary.store import corpora, runs
@@ -33,16 +33,17 @@ def find_placed(context: Context, hierarchy: Hierarchy) -> PlacedTopics:
     return context.reader.place(hierarchy, latest=not context.view.snapshot)
 
 
-def handle_filter(view: View, message: Message) -> bool:
-    """Add or remove a condition that a message asks for; return False if it asks for nothing of the kind."""
-    match message:
-        case {"do": "filter", "form": {"column": str(column), "value": str(value)}}:
-            add_condition(view, str(Condition(column[: _LONGEST // 2], value.strip()[: _LONGEST // 2])))
-        case {"do": "unfilter", "value": str(text)}:
-            view.param.update(where=tuple(each for each in view.where if each != text), table_page=1)
-        case _:
-            return False
-    return True
+class DocumentFilters(MessagePart):
+    """Adds and removes conditions on documents."""
+
+    @on("filter")
+    def _add(self, column: str, value: str) -> None:
+        add_condition(self._view, str(Condition(column[: _LONGEST // 2], value.strip()[: _LONGEST // 2])))
+
+    @on("unfilter")
+    def _remove(self, value: str) -> None:
+        where = tuple(each for each in self._view.where if each != value)
+        self._put(where=where, table_page=1)
 
 
 def add_condition(view: View, text: str) -> None:

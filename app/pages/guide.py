@@ -9,7 +9,8 @@ import panel as pn
 from panel.viewable import Viewable
 
 from topiary.app.machine import find_asset
-from topiary.app.pages.components import Board, Message
+from topiary.app.pages.components import Board
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
 from topiary.app.views import guide
 
@@ -54,49 +55,60 @@ def read_sections() -> tuple[guide.Section, ...]:
     return tuple(section for name in names for section in guide.split_sections(name, _read_chapter(name)))
 
 
-def build_guide_page(context: Context) -> Viewable:
-    """Build the page with the guide; the view's ``tab`` names the chapter."""
-    board = Board()
-    groups = list_chapters()
-    chapters = {name for titles in groups.values() for name in titles}
-    query, heading, jumps = "", "", 0
+class GuidePage(MessagePart):
+    """The guide in one session; the view's ``tab`` names the chapter.
 
-    def draw(*_: Any) -> None:
-        if context.view.page != "guide":
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.board = Board(on_message=self.handle)
+        self._groups = list_chapters()
+        self._chapters = {name for titles in self._groups.values() for name in titles}
+        self._query, self._heading, self._jumps = "", "", 0
+        self._view.param.watch(self._on_view, ["page", "tab"])
+        self._draw()
+
+    def _on_view(self, *_: Any) -> None:
+        self._query, self._heading = "", ""
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._view.page != "guide":
             return
-        name = context.view.tab if context.view.tab in chapters else FIRST
-        if query.strip():
-            body = f"<section>{guide.draw_results(query, guide.find_sections(query, read_sections()))}</section>"
+        name = self._view.tab if self._view.tab in self._chapters else FIRST
+        if self._query.strip():
+            found = guide.find_sections(self._query, read_sections())
+            body = f"<section>{guide.draw_results(self._query, found)}</section>"
         else:
-            html = render_chapter(name)
-            html = guide.focus_heading(html, heading, f"{heading} {jumps}") if heading else html
+            html, heading = render_chapter(name), self._heading
+            html = guide.focus_heading(html, heading, f"{heading} {self._jumps}") if heading else html
             body = f"<article>{html}</article>"
-        contents = guide.draw_contents(groups, name, query)
-        key = "search" if query.strip() else name
-        board.html = f'<div class="tp-guide" data-from-top="{key}">{contents}{body}</div>'
+        contents = guide.draw_contents(self._groups, name, self._query)
+        key = "search" if self._query.strip() else name
+        self.board.html = f'<div class="tp-guide" data-from-top="{key}">{contents}{body}</div>'
 
-    def on_message(message: Message) -> None:
-        nonlocal query, heading, jumps
-        match message:
-            case {"do": "chapter", "name": str(name)} if name in chapters:
-                context.view.tab = name
-                anchors = {section.anchor for section in read_sections() if section.chapter == name}
-                anchor = message.get("heading")
-                query, heading, jumps = "", anchor if anchor in anchors else "", jumps + 1
-                draw()
-            case {"do": "search", "form": {"query": str(text)}}:
-                query = text
-                draw()
+    @on("chapter")
+    def _open_chapter(self, name: str, heading: str = "") -> None:
+        if name in self._chapters:
+            self._view.tab = name
+            anchors = {section.anchor for section in read_sections() if section.chapter == name}
+            self._query, self._heading = "", heading if heading in anchors else ""
+            self._jumps += 1
+            self._draw()
 
-    def on_view(*_: Any) -> None:
-        nonlocal query, heading
-        query, heading = "", ""
-        draw()
+    @on("search")
+    def _search(self, query: str) -> None:
+        self._query = query
+        self._draw()
 
-    board.listen(on_message)
-    context.view.param.watch(on_view, ["page", "tab"])
-    draw()
-    return pn.Column(board, sizing_mode="stretch_width", margin=0)
+
+def build_guide_page(context: Context) -> Viewable:
+    """Build the page with the guide."""
+    return pn.Column(GuidePage(context).board, sizing_mode="stretch_width", margin=0)
 
 
 def _read_chapter(name: str) -> str:

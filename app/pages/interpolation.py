@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -9,8 +10,9 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.inference import DocumentTopics
 from topiary.app.analysis.interpolation import decode_line
 from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
-from topiary.app.pages.components import Board, Message
-from topiary.app.pages.documents_requests import DocumentSearch, Failure, LineEnds, choose_pair, place_ends, try_work
+from topiary.app.pages.components import Board
+from topiary.app.pages.documents_reading import DocumentSearch, Failure, LineEnds, choose_pair, place_ends, try_work
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
 from topiary.app.views.documents import documents_form as form
 from topiary.app.views.documents.documents_form import draw_line
@@ -20,7 +22,7 @@ from topiary.app.views.text import escape
 WORDS = 10  # words shown of a step
 
 
-class Interpolation:
+class Interpolation(MessagePart):
     """The two documents at the ends, the search for other ends, and the steps between them.
 
     Parameters
@@ -30,14 +32,15 @@ class Interpolation:
         Called when the ends have been placed, since the topics may have changed.
     """
 
+    fields: ClassVar = {"steps": "steps", "mixed": "mixed"}
+
     def __init__(self, context: Context, changed: Callable[[], None]) -> None:
-        self._context = context
-        self._view = context.view
+        super().__init__(context)
         self._changed = changed
         self._search = DocumentSearch(context, self._draw)
         self._ends: LineEnds | None = None
         self._request: tuple[int, int, int, int] | None = None
-        self._form = Board(on_message=self._on_message, sheets=["explore", "documents"])
+        self._form = Board(on_message=self.handle, sheets=["explore", "documents"])
         self._steps = Board(sheets=["explore", "documents"])
 
     @property
@@ -106,32 +109,31 @@ class Interpolation:
             for document, picture in zip(ends.documents, pictures, strict=True)
         ]
 
-    def _on_message(self, message: Message) -> None:
-        """Handle a message of the browser, whose contents are not trusted."""
-        match message:
-            case {"do": "end", "number": str(number), "side": str(side)} if number.isdecimal():
-                self._replace_end(int(number), 1 if side == "1" else 0)
-            case {"do": "document", "number": str(number)} if number.isdecimal():
-                self._view.param.update(documents=(int(number),), tab="", trail=())
-            case {"do": "any-two"}:
-                work = partial(choose_pair, self._context, self._view.run)
-                self._context.later(work, self._choose_ends)
-            case {"do": "turn"}:
-                self._view.documents = self._view.documents[::-1]
-            case {"do": "steps", "value": str(text)} if text.isdecimal() and 2 <= int(text) <= 30:
-                self._view.steps = int(text)
-            case {"do": "mixed", "value": str(text)} if text.isdecimal() and int(text) <= 999:
-                self._view.mixed = int(text)
-            case {"do": "find", "value": str(text)}:
-                self._search.find(text)
+    @on("document")
+    def _open(self, number: int) -> None:
+        self._put(documents=(number,), tab="", trail=())
+
+    @on("any-two")
+    def _choose_any(self) -> None:
+        work = partial(choose_pair, self._context, self._view.run)
+        self._context.later(work, self._choose_ends)
 
     def _choose_ends(self, numbers: tuple[int, ...]) -> None:
-        self._view.documents = numbers
+        self._put(documents=numbers)
 
-    def _replace_end(self, number: int, side: int) -> None:
-        documents = list(self._view.documents)
-        documents[side : side + 1] = [number]
-        self._view.documents = tuple(documents[:2])
+    @on("turn")
+    def _turn(self) -> None:
+        self._put(documents=self._view.documents[::-1])
+
+    @on("find")
+    def _find(self, value: str) -> None:
+        self._search.find(value)
+
+    @on("end")
+    def _replace_end(self, number: int, side: str) -> None:
+        documents, place = list(self._view.documents), 1 if side == "1" else 0
+        documents[place : place + 1] = [number]
+        self._put(documents=tuple(documents[:2]))
 
 
 def _draw_picture(hierarchy: Hierarchy, placed: DocumentTopics) -> str:

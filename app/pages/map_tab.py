@@ -2,22 +2,22 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import panel as pn
 import param
 
 from topiary.app.analysis.filters import parse_condition, write_line
-from topiary.app.analysis.hierarchy import parse_identity
+from topiary.app.analysis.hierarchy import format_identity, parse_identity
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.jobs.progress import Notice
 from topiary.app.live.ticks import Tick
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Board, Component, Message
-from topiary.app.pages.documents_requests import Failure, try_work
-from topiary.app.pages.filters import add_condition, handle_filter
-from topiary.app.pages.map_requests import (
+from topiary.app.pages.documents_reading import Failure, try_work
+from topiary.app.pages.filters import DocumentFilters, add_condition
+from topiary.app.pages.map_reading import (
     MOST_EXPORTED,
     MapAnswer,
     MapRequest,
@@ -27,7 +27,7 @@ from topiary.app.pages.map_requests import (
     read_title,
     summarise_selection,
 )
-from topiary.app.pages.requests import LatestRequest
+from topiary.app.pages.messages import LatestRequest, MessagePart, on
 from topiary.app.pages.session import Context
 from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.documents.map_page import (
@@ -109,7 +109,7 @@ _SHEETS = ["explore", "documents", "document_map"]
 _FIELDS = ("page", "tab", "run", "snapshot", "where", "layer", "topic", "colour")
 
 
-class MapTab:
+class MapTab(MessagePart):
     """The map of one session: it follows the view, and turns what a visitor does on it into changes of the view.
 
     Parameters
@@ -123,17 +123,18 @@ class MapTab:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context, self._view = context, context.view
+        super().__init__(context)
+        self.helpers = (DocumentFilters(context),)
         self._answer: MapAnswer | None = None
         self._summary: SelectionSummary | None = None
         self._notice = Notice()
         self._is_busy = False  # whether a corpus is being made of the selection
         self._latest: LatestRequest[MapRequest] = LatestRequest(context, self._fetch)
         self._controls, self._side, self._foot = (
-            Board(on_message=self._on_message, sheets=_SHEETS, css_classes=[name])
+            Board(on_message=self.handle, sheets=_SHEETS, css_classes=[name])
             for name in ("dm-top", "dm-side", "dm-foot")
         )
-        self._map = MapView(self._on_map, css_classes=["dm-map"])
+        self._map = MapView(self.handle, css_classes=["dm-map"])
         self.parts = [
             pn.Row(
                 self._controls, self._map, self._side, self._foot,
@@ -271,71 +272,78 @@ class MapTab:
 
     # ------------------------------------------------------------ messages
 
-    def _on_map(self, message: Message) -> None:
-        """Handle a message of the map, whose contents are not trusted."""
-        answer = self._answer
-        if answer is None or answer.packed is None or answer.corpus is None:
-            return
-        match message:
-            case {"do": "lasso"} if (polygon := read_polygon(message)) is not None:
-                self._enclose(answer, polygon)
-            case {"do": "select", "id": str(text)}:
-                self._choose_topic(text)
-            case {"do": "hover" | "open" as do, "point": int(point)} if 0 <= point < len(answer.packed.order):
-                number = int(answer.packed.order[point])
-                if do == "open":
-                    self._open(number)
-                else:
-                    work = partial(read_title, self._context, answer.corpus.number, number)
-                    self._context.later(work, partial(self._map.answer_hover, point))
+    def read_argument(self, name: str, kind: Any, message: Message) -> Any:
+        """Return what a handler wants to know: the map on screen, if there is one, or a field of the message."""
+        if kind is MapAnswer:
+            answer = self._answer
+            return None if answer is None or answer.packed is None or answer.corpus is None else answer
+        return super().read_argument(name, kind, message)
 
-    def _enclose(self, answer: MapAnswer, polygon: Any) -> None:
+    @on("lasso")
+    def _enclose(self, answer: MapAnswer, message: dict[str, Any]) -> None:
         """Select the documents inside a line, in place of those inside another; no line clears the selection."""
-        others = [text for text in self._view.where if not parse_condition(text).map_snapshot]
-        if answer.packed is None or answer.read is None:
+        polygon = read_polygon(message)
+        if polygon is None or answer.packed is None or answer.read is None:
             return
+        others = [text for text in self._view.where if not parse_condition(text).map_snapshot]
         if not len(polygon):
-            self._view.param.update(where=tuple(others), topic=0, table_page=1)
+            self._put(where=tuple(others), topic=0, table_page=1)
             return
         line = write_line(answer.read.facts.snapshot, answer.packed.trace(polygon))
-        self._view.param.update(where=(*others, str(line)), table_page=1)
+        self._put(where=(*others, str(line)), table_page=1)
 
-    def _on_message(self, message: Message) -> None:
-        """Handle a message of a board, whose contents are not trusted."""
-        view = self._view
-        match message:
-            case {"do": "topic" | "select", "value": str(text)}:
-                self._choose_topic(text)
-            case {"do": "colour", "value": str(text)}:
-                view.colour = text[:200]
-            case {"do": "group", "value": str(text)}:
-                add_condition(view, text)
-            case {"do": "explore", "id": str(text)} if (node := parse_identity(text)) is not None:
-                view.param.update(page="explore", layer=node.layer, topic=node.column + 1, roots=(text,), tab="")
-            case {"do": "read", "number": str(text)} if text.isascii() and text.isdecimal():
-                self._open(int(text[:9]))
-            case {"do": "list" | "trends" as page}:
-                choice = {"page": "trends"} if page == "trends" else {}
-                conditions = self._make_request().conditions
-                view.param.update(tab="", where=conditions, topic=0, table_page=1, **choice)
-            case {"do": "clear"}:
-                view.param.update(where=(), topic=0, table_page=1)
-            case {"do": "make" | "export" | "refine" as act}:
-                {"make": self._make, "export": self._export, "refine": self._refine}[act]()
-            case _:
-                handle_filter(view, message)
+    @on("hover", "open")
+    def _look_at(self, answer: MapAnswer, do: str, point: int) -> None:
+        """Show the title of a document at its point, or open it."""
+        if answer.packed is None or answer.corpus is None or point >= len(answer.packed.order):
+            return
+        number = int(answer.packed.order[point])
+        if do == "open":
+            self._open(number)
+        else:
+            work = partial(read_title, self._context, answer.corpus.number, number)
+            self._context.later(work, partial(self._map.answer_hover, point))
 
-    def _choose_topic(self, text: str) -> None:
+    @on("select")
+    def _choose_caption(self, topic: Node) -> None:
+        self._choose_topic(format_identity(topic))
+
+    @on("topic", "select")
+    def _choose_topic(self, value: str) -> None:
         """Have the documents of a topic stand out, or no longer if they do."""
-        node, view = parse_identity(text), self._view
+        node, view = parse_identity(value), self._view
         if node is None or (view.layer, view.topic) == (node.layer, node.column + 1):
             view.topic = 0
         else:
-            view.param.update(layer=node.layer, topic=node.column + 1)
+            self._put(layer=node.layer, topic=node.column + 1)
 
+    @on("colour")
+    def _colour(self, value: str) -> None:
+        self._put(colour=value[:200])
+
+    @on("group")
+    def _filter_group(self, value: str) -> None:
+        add_condition(self._view, value)
+
+    @on("explore")
+    def _explore(self, topic: Node) -> None:
+        roots = (format_identity(topic),)
+        self._put(page="explore", layer=topic.layer, topic=topic.column + 1, roots=roots, tab="")
+
+    @on("list", "trends")
+    def _show_selection(self, do: Literal["list", "trends"]) -> None:
+        choice = {"page": "trends"} if do == "trends" else {}
+        self._put(tab="", where=self._make_request().conditions, topic=0, table_page=1, **choice)
+
+    @on("clear")
+    def _clear(self) -> None:
+        self._put(where=(), topic=0, table_page=1)
+
+    @on("read")
     def _open(self, number: int) -> None:
         self._view.param.update(documents=(number,), trail=(), tab="")
 
+    @on("make")
     def _make(self) -> None:
         """Have a map made of the snapshot on screen, whose documents may have to be placed in the topics first."""
         context, view = self._context, self._view
@@ -350,6 +358,7 @@ class MapTab:
 
         context.later(work, lambda _: None)
 
+    @on("export")
     def _export(self) -> None:
         answer, row = self._answer, self._context.feed.run(self._view.run)
         if answer is None or answer.hierarchy is None or answer.selected is None or row is None:
@@ -369,6 +378,7 @@ class MapTab:
         else:
             self._map.hand_over(name, text)
 
+    @on("refine")
     def _refine(self) -> None:
         """Make a corpus of the selection, then open the form for a run on it."""
         answer = self._answer

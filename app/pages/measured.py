@@ -1,12 +1,12 @@
 """What the pages Trends and Word share: figures measured in the documents that filters select, in another thread."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.pages.components import Board
-from topiary.app.pages.requests import LatestRequest
+from topiary.app.pages.messages import LatestRequest, MessagePart
 from topiary.app.pages.session import Context
 from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
 from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn
@@ -29,42 +29,18 @@ class MeasuredAnswer(NamedTuple, Generic[Request, Contents]):
     shares: ShareSet | None = None
 
 
-class MeasuredCallbacks(NamedTuple, Generic[Request, Contents]):
-    """The functions of a page that measures.
-
-    Attributes
-    ----------
-    make_request : () -> request
-        Returns what the view asks for.
-    read : (request, known answer) -> answer
-        Measures what is asked for, unless it is known; this waits for the store.
-    keeps : (request on screen, request) -> bool
-        Returns whether what is on screen stays while something else is measured.
-    draw_sentence : (sentence) -> str
-        Returns the page with a sentence in place of everything else.
-    draw : (answer, contents, busy) -> str
-        Returns the page, dimmed if it is busy.
-    """
-
-    make_request: Callable[[], Request]
-    read: Callable[[Request, MeasuredAnswer[Request, Contents] | None], MeasuredAnswer[Request, Contents]]
-    keeps: Callable[[Request, Request], bool]
-    draw_sentence: Callable[[str], str]
-    draw: Callable[[MeasuredAnswer[Request, Contents], Contents, bool], str]
-
-
-class MeasuredBoard(Generic[Request, Contents]):
-    """What a page shows on its board: it stays, dimmed, until what the view asks for has been measured.
+class MeasuredPage(MessagePart, Generic[Request, Contents]):
+    """A page that shows on one board what is measured: it stays, dimmed, until what the view asks for is there.
 
     Parameters
     ----------
     context : Context
-    board : Board
+    page : str
+        The page, as in the view.
     fields : sequence of str
-        The page, as in the view, and the fields of the view on which a request depends.
+        The fields of the view on which a request depends.
     waiting : str
         A sentence for the time until there is a first answer.
-    callbacks : MeasuredCallbacks
 
     Attributes
     ----------
@@ -72,49 +48,64 @@ class MeasuredBoard(Generic[Request, Contents]):
         The last one; None while there is none to the present request.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        board: Board,
-        fields: Sequence[str],
-        waiting: str,
-        callbacks: MeasuredCallbacks[Request, Contents],
-    ) -> None:
+    def __init__(self, context: Context, page: str, fields: Sequence[str], waiting: str) -> None:
+        super().__init__(context)
         self.answer: MeasuredAnswer[Request, Contents] | None = None
-        self._context = context
-        self._board = board
-        self._page = fields[0]
+        self.board = Board(on_message=self.handle, sheets=["explore", "trends"])
+        self._page = page
         self._waiting = waiting
-        self._callbacks = callbacks
         self._latest: LatestRequest[Request] = LatestRequest(context, self.fetch)
-        context.view.param.watch(self._on_view, ["page", *fields[1:]])
+        context.view.param.watch(self._on_view, ["page", *fields])
+
+    def _make_request(self) -> Request:
+        """Return what the view asks for."""
+        raise NotImplementedError
+
+    def _read(
+        self, request: Request, known: MeasuredAnswer[Request, Contents] | None
+    ) -> MeasuredAnswer[Request, Contents]:
+        """Measure what is asked for, unless it is known; this waits for the store."""
+        raise NotImplementedError
+
+    def _keeps(self, shown: Request, request: Request) -> bool:
+        """Return whether what is on screen stays while something else is measured."""
+        raise NotImplementedError
+
+    def _draw_sentence(self, sentence: str) -> str:
+        """Return the page with a sentence in place of everything else."""
+        raise NotImplementedError
+
+    def _draw_answer(self, answer: MeasuredAnswer[Request, Contents], contents: Contents, *, busy: bool) -> str:
+        """Return the page, dimmed if it is busy."""
+        raise NotImplementedError
 
     def _on_view(self, *_: Any) -> None:
-        if self._context.view.page == self._page:
+        if self._view.page == self._page:
             self.fetch()
 
     def fetch(self, known: MeasuredAnswer[Request, Contents] | None = None) -> None:
         """Measure what the view asks for in another thread; what is ``known`` is not measured again."""
-        request = self._callbacks.make_request()
-        if self.answer is not None and not self._callbacks.keeps(self.answer.request, request):
+        request = self._make_request()
+        if self.answer is not None and not self._keeps(self.answer.request, request):
             self.answer = None
         self.draw()
-        self._latest.send(request, partial(self._callbacks.read, request, known), self._receive)
+        self._latest.send(request, partial(self._read, request, known), self._receive)
 
     def _receive(self, answer: MeasuredAnswer[Request, Contents]) -> None:
-        if answer.request == self._callbacks.make_request():
+        if answer.request == self._make_request():
             self.answer = answer
             self.draw()
 
     def draw(self) -> None:
         """Draw the last answer, or a sentence."""
-        answer, callbacks = self.answer, self._callbacks
+        answer = self.answer
         if answer is None:
-            self._board.html = callbacks.draw_sentence(self._waiting)
+            self.board.html = self._draw_sentence(self._waiting)
         elif answer.contents is None:
-            self._board.html = callbacks.draw_sentence(answer.note)
+            self.board.html = self._draw_sentence(answer.note)
         else:
-            self._board.html = callbacks.draw(answer, answer.contents, answer.request != callbacks.make_request())
+            busy = answer.request != self._make_request()
+            self.board.html = self._draw_answer(answer, answer.contents, busy=busy)
 
 
 def find_topics(context: Context, run: int, snapshot: int) -> tuple[RunRow, Hierarchy] | str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from topiary.app.analysis.hierarchy import Neighbour
 from topiary.app.analysis.shares import find_nearest
-from topiary.app.pages.documents_requests import Placement, describe_documents
+from topiary.app.pages.documents_reading import Placement, describe_documents
 from topiary.app.pages.session import Context
 from topiary.app.views.documents.documents_form import ListedDocument
 from topiary.engine.hierarchy.shares import cut_shares

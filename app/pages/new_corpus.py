@@ -22,8 +22,9 @@ from topiary.app.ingest.text.cleaning import make_storable
 from topiary.app.jobs import progress
 from topiary.app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
 from topiary.app.jobs.uploads import ADDRESS, SEVERAL
-from topiary.app.pages.components import Board, Message
+from topiary.app.pages.components import Board
 from topiary.app.pages.form_fields import LABELS, ROLES, make_option_field, reword_options
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
 from topiary.app.views.runs.corpus_form import (
     CorpusFacts,
@@ -55,7 +56,7 @@ _ENDINGS = frozenset(
 )  # fmt: skip
 
 
-class NewCorpusForm:
+class NewCorpusForm(MessagePart):
     """The form for a new corpus in one session.
 
     Parameters
@@ -64,8 +65,8 @@ class NewCorpusForm:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self.board = Board("", self._on_board)
+        super().__init__(context)
+        self.board = Board("", self.handle)
         self._formats: tuple[tuple[str, str], ...] = ()
         self._corpora: list[CorpusFacts] = []
         self._token = ""
@@ -107,51 +108,57 @@ class NewCorpusForm:
         self._formats, self._corpora = formats_and_corpora
         self._draw()
 
-    def _on_board(self, message: Message) -> None:
-        match message:
-            case {"do": ("cancel" | "new" | "again") as do}:
-                self._leave_form(do)
-            case {"do": "sending", "sent": int(sent), "of": int(of), "form": dict(texts)}:
-                self._remember(texts)
-                self._sending = UploadState(sent, of)
-                self._draw()
-            case {"do": "sent", "of": int(of), "name": str(name)}:
-                self._receive_files(name, of)
-            case {"do": "not-sent", "value": str(reason)}:
-                self._sending = UploadState(self._n_before, error=reason[:300])
-                self._draw()
-            case {"do": "typed", "form": dict(texts)}:
-                self._remember(texts)
-                self._inspect()
-                self._draw()
-            case {"do": ("take" | "decline") as do, "option": str(option)} if option in RECOMMENDABLE:
-                self._choose_recommended(option, taken=do == "take")
-            case {"do": "delete", "corpus": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
-                self._delete(int(text), typed)
-            case {"do": "make", "form": dict(texts)}:
-                self._remember(texts)
-                self._start_import()
+    @on("cancel")
+    def _leave(self) -> None:
+        self._view.tab = ""
 
-    def _leave_form(self, do: str) -> None:
-        """Go back to the runs, on to a run on the new corpus, or begin with other documents."""
-        if do != "cancel":
-            self._start_over()
+    @on("new", "again")
+    def _leave_result(self, do: str) -> None:
+        """Go on to a run on the new corpus, or begin with other documents."""
+        self._start_over()
         if do == "again":
             self.refresh()
         else:
-            self._context.view.tab = "new" if do == "new" else ""
+            self._view.tab = "new"
 
-    def _receive_files(self, name: str, n_files: int) -> None:
+    @on("sending")
+    def _show_upload(self, sent: int, of: int, form: dict[str, Any]) -> None:
+        self._remember(form)
+        self._sending = UploadState(sent, of)
+        self._draw()
+
+    @on("not-sent")
+    def _show_refusal(self, value: str) -> None:
+        self._sending = UploadState(self._n_before, error=value[:300])
+        self._draw()
+
+    @on("typed")
+    def _take_texts(self, form: dict[str, Any]) -> None:
+        self._remember(form)
+        self._inspect()
+        self._draw()
+
+    @on("make")
+    def _make(self, form: dict[str, Any]) -> None:
+        self._remember(form)
+        self._start_import()
+
+    @on("sent")
+    def _receive_files(self, name: str, of: int) -> None:
         """Inspect the files that have arrived."""
-        self._n_before += n_files
-        self._name_corpus(name, n_files)
+        self._n_before += of
+        self._name_corpus(name, of)
         self._sending = UploadState(self._n_before, error=_explain_left_out(self._unreadable))
         self._inspected_options = None
         self._inspect()
         self._draw()
 
-    def _choose_recommended(self, option: str, *, taken: bool) -> None:
+    @on("take", "decline")
+    def _choose_recommended(self, do: str, option: str) -> None:
         """Take a recommended option, or decline it; a declined one is no longer shown."""
+        if option not in RECOMMENDABLE:
+            return
+        taken = do == "take"
         self._texts[option] = str(taken).lower()
         self._declined = self._declined - {option} if taken else self._declined | {option}
         self._inspect()
@@ -169,9 +176,10 @@ class NewCorpusForm:
             self._texts["name"] = packing.strip_endings(PurePath(file_name or SEVERAL))[:200]
             self._makeshift_name = "" if is_readable else self._texts["name"]
 
-    def _delete(self, number: int, typed: str) -> None:
-        if typed.strip() == str(number) and any(row.number == number for row in self._corpora):
-            self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
+    @on("delete")
+    def _delete(self, corpus: int, typed: str) -> None:
+        if typed.strip() == str(corpus) and any(row.number == corpus for row in self._corpora):
+            self._context.later(partial(self._context.actions.delete_corpus, corpus), lambda _: self.refresh())
 
     def _start_over(self) -> None:
         """Clear the form and drop its uploads."""
@@ -188,7 +196,7 @@ class NewCorpusForm:
         self._unreadable, self._makeshift_name = [], ""
         self._progress, self._report, self._inspected_options = InspectionStatus(words=""), None, None
 
-    def _remember(self, texts: dict[object, object]) -> None:
+    def _remember(self, texts: dict[str, Any]) -> None:
         """Store the texts in the form."""
         into = str(texts.get("into", ""))
         self._into = into if self._find_corpus(into) else ""

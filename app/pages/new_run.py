@@ -1,7 +1,7 @@
 """The form for a new run, drawn from the settings of the chosen model and checked while it is filled in."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from topiary.app.jobs.forks import (
     LABEL_MODEL,
@@ -29,7 +29,8 @@ from topiary.app.jobs.run_rules import (
 )
 from topiary.app.live.feed import TROUBLE
 from topiary.app.pages import form_fields, run_fields
-from topiary.app.pages.components import Board, Message
+from topiary.app.pages.components import Board
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.run_fields import GOOD, MODEL_GROUP, OWN, QUICK, UNTIL_GOOD, WITH_LABELS
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.runs.new_run_form import BACK, FormField, draw_error, draw_new_run_form, draw_sheet, name_labels
@@ -61,7 +62,7 @@ class _FormOffer(NamedTuple):
     origin: ForkOrigin | None
 
 
-class NewRunForm:
+class NewRunForm(MessagePart):
     """The form for a new run in one session.
 
     Parameters
@@ -69,9 +70,11 @@ class NewRunForm:
     context : Context
     """
 
+    presets: ClassVar = {"cancel": {"tab": ""}}
+
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self.board = Board(_WAITING_HTML, self._on_board)
+        super().__init__(context)
+        self.board = Board(_WAITING_HTML, self.handle)
         self._offer: _FormOffer | None = None
         self._texts: dict[str, str] = {}
         self._sending = False
@@ -121,18 +124,12 @@ class NewRunForm:
             self._texts.pop("corpus", None)  # it was deleted after it was chosen
         self._draw()
 
-    def _on_board(self, message: Message) -> None:
-        match message:
-            case {"do": "cancel"}:
-                self._context.view.tab = ""
-            case {"do": "typed", "form": dict(texts)}:
-                self._remember(texts)
-                self._draw()
-            case {"do": "start", "form": dict(texts)}:
-                self._remember(texts)
-                self._start()
+    @on("typed")
+    def _take_texts(self, form: dict[str, Any]) -> None:
+        self._remember(form)
+        self._draw()
 
-    def _remember(self, texts: dict[object, object]) -> None:
+    def _remember(self, texts: dict[str, Any]) -> None:
         """Store the texts that were changed; the others follow the chosen model, corpus and preset."""
         initial, goal = self._list_initial_texts(), self._choose_goal()
         typed = {str(name): str(text) for name, text in texts.items()}
@@ -158,8 +155,10 @@ class NewRunForm:
 
     # ------------------------------------------------------------ checking
 
-    def _start(self) -> None:
+    @on("start")
+    def _start(self, form: dict[str, Any]) -> None:
         """Create the run, once for each opening of the form, however often the button is pressed."""
+        self._remember(form)
         if self._sending:
             return
         _, request = self._check()

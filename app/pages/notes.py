@@ -1,22 +1,20 @@
-"""The requests about notes that Explore and Documents share, and the notes above a document that is read."""
+"""The notes that visitors write on Explore and Documents, and those above a document that is read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from topiary.app.analysis.notes import Note, read_document_notes
-from topiary.app.pages.components import Board, Message
+from topiary.app.pages.components import Board
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
 from topiary.app.views.notes import NoteForm, draw_notes
 from topiary.store import notes, runs
 from topiary.store.notes import NOTE, TAG, NewNote
 
-ACTIONS = ("note-add", "note-change", "note-delete")
-_MOST_DIGITS = 15  # of the number of a note
 
-
-class NoteRequests:
-    """The handler of messages about notes.
+class NoteWriter(MessagePart):
+    """Adds, changes and deletes notes.
 
     Parameters
     ----------
@@ -43,31 +41,28 @@ class NoteRequests:
     ) -> None:
         self.sent = 0
         self.focus = False
-        self._context = context
+        super().__init__(context)
         self._prepare = prepare
         self._changed = changed
 
-    def handle(self, message: Message) -> None:
-        """Handle a message of the browser, whose contents are not trusted."""
-        actions = self._context.actions
-        match message:
-            case {"do": "note-add", "id": str(subject), "form": dict(form)}:
-                self._add(subject, form)
-            case {"do": "note-change", "number": str(number), "value": str(text)} if _is_number(number):
-                author = _read_text(message.get("form"), "author")
-                self._context.later(partial(actions.change_note, int(number), text, author), self._receive_change)
-            case {"do": "note-delete", "number": str(number)} if _is_number(number):
-                self._context.later(partial(actions.delete_note, int(number)), self._receive_change)
-
-    def _add(self, subject: str, form: Mapping[str, Any]) -> None:
-        author = _read_text(form, "author")
-        texts = {NOTE: _read_text(form, "text"), TAG: _read_text(form, "tag")}
+    @on("note-add")
+    def _add(self, message: dict[str, Any], author: str = "", text: str = "", tag: str = "") -> None:
+        """Add what was written to the topic or document that ``id`` names."""
+        texts = {NOTE: text, TAG: tag}
         new = [NewNote(text, kind, author) for kind, text in texts.items() if text.strip()]
-        work = self._prepare(subject, new)
+        work = self._prepare(str(message.get("id", "")), new)
         if not new:
             self._context.notify("Write a note or a tag first.", "info")
         elif work is not None:
             self._context.later(work, self._receive_new)
+
+    @on("note-change")
+    def _change(self, number: int, value: str, author: str = "") -> None:
+        self._context.later(partial(self._context.actions.change_note, number, value, author), self._receive_change)
+
+    @on("note-delete")
+    def _delete(self, number: int) -> None:
+        self._context.later(partial(self._context.actions.delete_note, number), self._receive_change)
 
     def _receive_new(self, _: None) -> None:
         self.sent += 1
@@ -77,16 +72,6 @@ class NoteRequests:
 
     def _receive_change(self, _: None) -> None:
         self._changed()
-
-
-def _is_number(text: str) -> bool:
-    return text.isdecimal() and len(text) <= _MOST_DIGITS
-
-
-def _read_text(form: object, name: str) -> str:
-    """Return a field of a form; an empty text if the form lacks it."""
-    value = form.get(name) if isinstance(form, dict) else None
-    return value if isinstance(value, str) else ""
 
 
 class FetchedNotes(NamedTuple):
@@ -124,8 +109,8 @@ class DocumentNotes:
     def __init__(self, context: Context, sheets: list[str]) -> None:
         self._context = context
         self._fetched: FetchedNotes | None = None
-        self._requests = NoteRequests(context, self._prepare, self.fetch)
-        self.board = Board(on_message=self._requests.handle, sheets=sheets)
+        self._writer = NoteWriter(context, self._prepare, self.fetch)
+        self.board = Board(on_message=self._writer.handle, sheets=sheets)
 
     def choose(self) -> None:
         """Show the notes on the document that is read, and read them if they are not on screen."""
@@ -152,7 +137,7 @@ class DocumentNotes:
             return
         form = NoteForm(
             str(self._fetched.document), "this document", self._fetched.known_tags,
-            self._requests.sent, self._requests.focus,
+            self._writer.sent, self._writer.focus,
         )  # fmt: skip
         self.board.html = f'<div class="dc-notes">{draw_notes(self._fetched.notes, form)}</div>'
 

@@ -20,8 +20,8 @@ from topiary.app.analysis.refinements import (
 from topiary.app.ingest.refining import LEAST_DOCUMENTS, RefineError
 from topiary.app.jobs.run_rules import NewRunError, RunRequest
 from topiary.app.live.ticks import Tick
-from topiary.app.pages.components import Message
 from topiary.app.pages.filters import find_placed, open_documents
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look, draw_run_origin
 from topiary.app.views.text import end_sentence
@@ -45,8 +45,8 @@ class MadeRun(NamedTuple):
     sentence: str
 
 
-class RefineRequests:
-    """The handler of requests for a closer look on one page, and what the panel of a topic says of it.
+class CorpusRefiner(MessagePart):
+    """Makes corpora for a closer look, and opens the runs on them.
 
     Parameters
     ----------
@@ -71,35 +71,32 @@ class RefineRequests:
         conditions: Callable[[], tuple[str, ...]] = tuple,
         query: Callable[[], str] = str,
     ) -> None:
+        super().__init__(context)
         self.busy = False
-        self._context = context
         self._changed = changed
         self._conditions = conditions
         self._query = query
 
-    def handle(self, message: Message) -> bool:
-        """Handle a message of the browser, whose contents are not trusted; return False if it is about other things."""
-        match message:
-            case {"do": "refine", "id": str(key), "form": {"share": str(text)}}:
-                node, share = parse_identity(key), next((each for each in SHARES if f"{each:g}" == text), None)
-                if node is not None and share is not None:
-                    self._start({"topic": node, "share": share, "where": self._context.view.where})
-            case {"do": "refine"}:
-                where = (*self._context.view.where, *self._conditions())
-                self._start({"where": where, "query": self._query()})
-            case {"do": "open-run", "number": str(number)} if number.isascii() and number.isdecimal():
-                open_run(self._context, int(number[:9]), parse_identity(str(message.get("id", ""))))
-            case _:
-                return False
-        return True
+    @on("refine")
+    def _refine(self, message: dict[str, Any], share: str = "") -> None:
+        """Look closer at a topic, if the message names one, or at the documents that are selected."""
+        if "id" not in message:
+            self._start({"where": (*self._view.where, *self._conditions()), "query": self._query()})
+            return
+        node, least = parse_identity(str(message["id"])), next((each for each in SHARES if f"{each:g}" == share), None)
+        if node is not None and least is not None:
+            self._start({"topic": node, "share": least, "where": self._view.where})
+
+    @on("open-run")
+    def _open_run(self, number: int, topic: Node | None = None) -> None:
+        open_run(self._context, number, topic)
 
     def _start(self, options: Mapping[str, Any]) -> None:
         if self.busy:
             return
         self.busy = True
-        view = self._context.view
         self._changed()
-        work = partial(refine_and_train, self._context, view.run, view.snapshot, options)
+        work = partial(refine_and_train, self._context, self._view.run, self._view.snapshot, options)
         self._context.aside(work, self._receive, self._end)
 
     def _receive(self, made: MadeRun) -> None:

@@ -16,11 +16,11 @@ from topiary.app.jobs.forks import LABEL_MODEL
 from topiary.app.jobs.progress import Notice
 from topiary.app.live.feed import TROUBLE, find_usual_run
 from topiary.app.live.ticks import Tick
-from topiary.app.pages.components import Board, Message
+from topiary.app.pages.components import Board
 from topiary.app.pages.form_fields import reword_options
+from topiary.app.pages.messages import MessagePart, delete_run, on
 from topiary.app.pages.new_corpus import NewCorpusForm
 from topiary.app.pages.new_run import ForkRequest, NewRunForm
-from topiary.app.pages.requests import delete_run
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.markup import draw_icon, draw_select
 from topiary.app.views.runs.corpus_form import ImportFacts, draw_imports
@@ -47,8 +47,6 @@ from topiary.store import corpora, corpus_rows
 from topiary.store.run_rows import RunRow
 
 ADD = "add"  # the tab with the form that adds documents
-SHOWN = ("find", "more", "order", "state", "corpus", "model")  # messages about which runs are listed
-MARKS = ("mark", "mark-all", "unmark", "table", "list")  # messages about which runs are compared
 
 
 def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
@@ -77,7 +75,7 @@ def _is_form(tab: str) -> bool:
     return tab in ("new", ADD) or read_fork_tab(tab) is not None
 
 
-class RunsPage:
+class RunsPage(MessagePart):
     """The page Runs of one session: the list of runs, or a form that ``tab`` names ("new", "fork-3" or "add").
 
     Parameters
@@ -86,8 +84,8 @@ class RunsPage:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._board = Board(on_message=self._on_message, sheets=["explore"])
+        super().__init__(context)
+        self._board = Board(on_message=self.handle, sheets=["explore"])
         self._run_form = NewRunForm(context)
         self._corpus_form = NewCorpusForm(context)
         self._corpora: list[corpus_rows.CorpusRow] = []
@@ -242,77 +240,89 @@ class RunsPage:
         corpus_numbers = {row.number for row in self._corpora if len(row.label_names) > 1}
         return {row.number for row in rows if row.corpus in corpus_numbers and row.model != LABEL_MODEL}
 
-    def _on_message(self, message: Message) -> None:
-        match message:
-            case {"do": ("add-again" | "dismiss") as do, "import": str(text)} if text.isdecimal():
-                progress.forget_import(int(text))
-                self._draw()
-                self._context.view.tab = ADD if do == "add-again" else ""
-            case _:
-                self._on_board(message)
+    # ------------------------------------------------------------ messages
 
-    def _on_board(self, message: Message) -> None:
-        view = self._context.view
-        match message:
-            case {"do": ("new" | "add") as tab}:
-                view.tab = tab
-            case {"do": str(do)} if do in SHOWN + MARKS:
-                (self._choose_shown if do in SHOWN else self._mark)(message)
-            case {"do": "demo"}:
-                self._context.later(self._context.actions.demo, lambda _: None)
-            case {"do": "fork", "run": str(text)} if text.isdecimal():
-                view.tab = make_fork_tab(int(text), labels=message.get("how") == "labels")
-            case {"do": ("watch" | "explore" | "seeds") as page, "run": str(text)} if text.isdecimal():
-                choice = {} if int(text) == view.run else ANOTHER_RUN
-                view.param.update(page=page, run=int(text), tab="", **choice)
-            case {"do": "compare", "run": str(text)} if text.isdecimal():
-                self._compare(int(text))
-            case {"do": ("pause" | "resume" | "stop" | "move") as verb, "run": str(text)} if text.isdecimal():
-                self._context.later(partial(getattr(self._context.actions, verb), int(text)), lambda _: None)
-            case {"do": "rename", "run": str(text), "value": str(name)} if text.isdecimal():
-                self._context.later(partial(self._context.actions.rename_run, int(text), name[:200]), lambda _: None)
-            case {"do": "delete", "run": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
-                self._delete(int(text), typed)
+    @on("add-again", "dismiss")
+    def _forget_import(self, do: str, import_: int) -> None:
+        progress.forget_import(import_)
+        self._draw()
+        self._view.tab = ADD if do == "add-again" else ""
 
-    def _choose_shown(self, message: Message) -> None:
-        """Show the runs that match the search and the filters, in order, or more of the list."""
-        if message["do"] == "more":
-            self._n_shown += AT_ONCE
-        else:
-            name = "text" if message["do"] == "find" else message["do"]
-            self._choice, self._n_shown = self._choice.change(name, str(message.get("value", ""))), AT_ONCE
+    @on("new", "add")
+    def _open_form(self, do: str) -> None:
+        self._view.tab = do
+
+    @on("find", "order", "state", "corpus", "model")
+    def _choose_shown(self, do: str, value: str) -> None:
+        """Show the runs that match the search and the filters, in order."""
+        self._choice, self._n_shown = self._choice.change("text" if do == "find" else do, value), AT_ONCE
         self._draw()
 
-    def _mark(self, message: Message) -> None:
-        """Mark runs, or open the table that compares those that are marked, or leave it."""
-        view, feed = self._context.view, self._context.feed
-        match message:
-            case {"do": "mark", "run": str(text)} if text.isdecimal() and feed.run(int(text)) is not None:
-                self._marked ^= {int(text)}
-            case {"do": "mark-all"}:
-                fitting = self._choice.select(feed.runs(), feed.state, feed.get_latest_values)
-                self._marked = {row.number for row in fitting[:MOST_MARKED]}
-            case {"do": "unmark"}:
-                self._marked = set()
-            case {"do": "table"} if len(self._marked) > 1:
-                view.tab = make_table_tab(sorted(self._marked)[-MOST_MARKED:])
-                return
-            case {"do": "list"}:
-                self._marked = set(read_table_tab(view.tab))
-                view.tab = ""
-                return
+    @on("more")
+    def _show_more(self) -> None:
+        self._n_shown += AT_ONCE
         self._draw()
 
-    def _delete(self, number: int, typed: str) -> None:
-        if (run := self._context.feed.run(number)) is not None:
-            delete_run(self._context, run, typed)
+    @on("mark")
+    def _mark(self, run: int) -> None:
+        if self._context.feed.run(run) is not None:
+            self._marked ^= {run}
+        self._draw()
 
-    def _compare(self, number: int) -> None:
+    @on("mark-all")
+    def _mark_all(self) -> None:
+        feed = self._context.feed
+        fitting = self._choice.select(feed.runs(), feed.state, feed.get_latest_values)
+        self._marked = {row.number for row in fitting[:MOST_MARKED]}
+        self._draw()
+
+    @on("unmark")
+    def _unmark(self) -> None:
+        self._marked = set()
+        self._draw()
+
+    @on("table")
+    def _open_table(self) -> None:
+        if len(self._marked) > 1:
+            self._view.tab = make_table_tab(sorted(self._marked)[-MOST_MARKED:])
+
+    @on("list")
+    def _leave_table(self) -> None:
+        self._marked = set(read_table_tab(self._view.tab))
+        self._view.tab = ""
+
+    @on("demo")
+    def _start_demo(self) -> None:
+        self._context.later(self._context.actions.demo, lambda _: None)
+
+    @on("fork")
+    def _fork(self, run: int, how: str = "") -> None:
+        self._view.tab = make_fork_tab(run, labels=how == "labels")
+
+    @on("watch", "explore", "seeds")
+    def _open(self, do: str, run: int) -> None:
+        self._put(page=do, run=run, tab="", **({} if run == self._view.run else ANOTHER_RUN))
+
+    @on("pause", "resume", "stop", "move")
+    def _control(self, do: str, run: int) -> None:
+        self._context.later(partial(getattr(self._context.actions, do), run), lambda _: None)
+
+    @on("rename")
+    def _rename(self, run: int, value: str) -> None:
+        self._context.later(partial(self._context.actions.rename_run, run, value[:200]), lambda _: None)
+
+    @on("delete")
+    def _delete(self, run: int, typed: str) -> None:
+        if (row := self._context.feed.run(run)) is not None:
+            delete_run(self._context, row, typed)
+
+    @on("compare")
+    def _compare(self, run: int) -> None:
         """Compare a fork with the run it was forked from."""
-        run = self._context.feed.run(number)
-        if run is not None and run.parent is not None:
-            choice = ANOTHER_RUN | {"partner": run.parent, "partner_snapshot": 0, "partner_roots": ()}
-            self._context.view.param.update(page="compare", run=number, tab="", **choice)
+        row = self._context.feed.run(run)
+        if row is not None and row.parent is not None:
+            choice = ANOTHER_RUN | {"partner": row.parent, "partner_snapshot": 0, "partner_roots": ()}
+            self._put(page="compare", run=run, tab="", **choice)
 
 
 def _list_imports() -> list[ImportFacts]:
@@ -328,32 +338,33 @@ def build_runs_page(context: Context) -> Viewable:
     return RunsPage(context).page
 
 
+class NoRunPage(MessagePart):
+    """The page of a run that is not in the store, or of a store without runs; it leads to those that there are.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.board = Board("", self.handle)
+        self._view.param.watch(self._draw, ["run"])
+        self._draw()
+
+    def _draw(self, *_: Any) -> None:
+        usual = find_usual_run(self._context.feed)
+        self.board.html = draw_missing_run(self._view.run, usual) if usual else draw_no_run()
+
+    @on("usual")
+    def _show_usual(self) -> None:
+        self._put(**(ANOTHER_RUN | {"run": find_usual_run(self._context.feed)}))
+
+    @on("runs")
+    def _list_runs(self) -> None:
+        self._put(page="runs", tab="", **(ANOTHER_RUN | {"run": find_usual_run(self._context.feed)}))
+
+
 def build_no_run_page(context: Context) -> Viewable:
-    """Build the page that says that there is no run, with a button that leads to the page Runs."""
-
-    def on_message(message: Message) -> None:
-        if message["do"] == "runs":
-            context.view.param.update(page="runs", tab="")
-
-    return Board(draw_no_run(), on_message)
-
-
-def build_missing_run_page(context: Context) -> Viewable:
-    """Build the page that says that the run of the view is not in the store."""
-    view = context.view
-
-    def draw(*_: Any) -> None:
-        board.html = draw_missing_run(view.run, find_usual_run(context.feed))
-
-    def on_message(message: Message) -> None:
-        usual = ANOTHER_RUN | {"run": find_usual_run(context.feed)}
-        match message:
-            case {"do": "usual"}:
-                view.param.update(**usual)
-            case {"do": "runs"}:
-                view.param.update(page="runs", tab="", **usual)
-
-    board = Board("", on_message)
-    draw()
-    view.param.watch(draw, ["run"])
-    return board
+    """Build the page that says that there is no run, or not that of the view."""
+    return NoRunPage(context).board

@@ -10,8 +10,9 @@ from topiary.app.export.report import render_report
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.jobs.downloads import DOWNLOADS
 from topiary.app.names import plural
-from topiary.app.pages.components import Board, Message, TreeView
+from topiary.app.pages.components import Board, TreeView
 from topiary.app.pages.filters import find_placed
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import LONGEST_QUERY, Context
 from topiary.app.views.save_report import QUOTATIONS, ReportScope
 from topiary.app.views.save_table import FORMATS, SAVED_TABLES
@@ -65,7 +66,7 @@ def make_report(context: Context, subject: ReportSubject, topics: Sequence[Node]
         return ReportFile(name, "", end_sentence(f"The report cannot be written: {error}"))
 
 
-class ReportSaver:
+class ReportSaver(MessagePart):
     """Writes the reports that a visitor asks for, one at a time, and hands them to the browser.
 
     Parameters
@@ -78,25 +79,18 @@ class ReportSaver:
     """
 
     def __init__(self, context: Context, window: TreeView, find_subject: Callable[[], ReportSubject | None]) -> None:
-        self._context = context
+        super().__init__(context)
         self._window = window
         self._find_subject = find_subject
         self._is_writing = False
 
-    def handle(self, message: Message) -> bool:
-        """Write the report that a message asks for in another thread; return False if it asks for none."""
-        match message:
-            case {"do": "save-report", "form": {"topics": str(name), "quotes": str(quotes)}} if quotes in QUOTATIONS:
-                self._save(name, quotes=quotes != "none")
-            case {"do": "save-report"}:
-                pass
-            case _:
-                return False
-        return True
-
-    def _save(self, name: str, *, quotes: bool) -> None:
+    @on("save-report")
+    def _save(self, topics: str, quotes: str) -> None:
+        """Write a report in another thread."""
+        if quotes not in QUOTATIONS:
+            return
         subject = self._find_subject()
-        scope = None if subject is None else subject.scopes.get(name)
+        scope = None if subject is None else subject.scopes.get(topics)
         if subject is None or scope is None:
             self._context.notify("The topics that were chosen are no longer on screen; choose again.", "warning")
             return
@@ -108,7 +102,7 @@ class ReportSaver:
             f"The report on {plural(len(scope.topics), 'topic')} is being written; the download begins in some seconds."
         )
         self._context.notify(said, "info")
-        work = partial(make_report, self._context, subject, scope.topics, quotes=quotes)
+        work = partial(make_report, self._context, subject, scope.topics, quotes=quotes != "none")
         self._context.aside(work, self._hand_over, self._end)
 
     def _hand_over(self, made: ReportFile) -> None:
@@ -134,7 +128,7 @@ class WrittenTable(NamedTuple):
     note: str = ""
 
 
-class TableSaver:
+class TableSaver(MessagePart):
     """Writes the tables that a visitor asks for, with the filters of the view.
 
     Parameters
@@ -149,40 +143,32 @@ class TableSaver:
     def __init__(
         self, context: Context, board: Callable[[], Board], conditions: Callable[[], tuple[str, ...]] = tuple
     ) -> None:
-        self._context = context
+        super().__init__(context)
         self._board = board
         self._conditions = conditions
         self._is_writing = False
 
-    def handle(self, message: Message) -> bool:
-        """Write the table that a message asks for; return False if it asks for none."""
-        match message:
-            case {
-                "do": "save-table",
-                "form": {"table": str(kind), "layer": str(layer), "format": str(form), "query": str(query)},
-            } if kind in SAVED_TABLES and form in FORMATS and layer.isascii() and layer.isdecimal():
-                pass
-            case {"do": "save-table"}:
-                return True
-            case _:
-                return False
+    @on("save-table")
+    def _save(self, table: str, layer: int, format_: str, query: str) -> None:
+        """Write a table in another thread."""
+        if table not in SAVED_TABLES or format_ not in FORMATS:
+            return
         if self._is_writing:
             self._context.notify("A table is being written; wait until its download begins.", "info")
-            return True
+            return
         self._is_writing = True
         self._context.notify("The table is being written; the download begins when it is ready.", "info")
-        view = self._context.view
+        view = self._view
         options: dict[str, Any] = {
-            "layer": int(layer[:3]) or None,
+            "layer": layer or None,
             "query": query[:LONGEST_QUERY].strip(),
             "column": view.column,
             "unit": None if view.unit == "automatic" else view.unit,
             "by": view.weigh,
             "where": (*view.where, *self._conditions()),
         }
-        work = partial(write_run_table, self._context, view.run, view.snapshot, kind, form, options)
+        work = partial(write_run_table, self._context, view.run, view.snapshot, table, format_, options)
         self._context.aside(work, self._receive, self._end)
-        return True
 
     def _receive(self, written: WrittenTable) -> None:
         self._end()

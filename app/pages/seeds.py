@@ -9,16 +9,18 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from panel.viewable import Viewable
 
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.mixing import MixingFigure, measure_mixing
 from topiary.app.analysis.recurrence import SeedGroup, list_seed_runs
 from topiary.app.live.ticks import Tick
-from topiary.app.pages.components import Board, Message
+from topiary.app.pages.components import Board
+from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.compare.recurrence import SeedReport, draw_seed_page, draw_seed_progress
 from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
 from topiary.app.views.tree.opening import choose_threshold
 from topiary.engine.hierarchy.recurrence import Recurrence
+from topiary.engine.hierarchy.tree import Node
 from topiary.store.run_rows import RunRow
 
 PAUSE = 20.0  # seconds between two measurements while runs train
@@ -121,7 +123,7 @@ class _SeedAnswer(NamedTuple):
     mixing: tuple[MixingFigure, ...] = ()
 
 
-class SeedsPage:
+class SeedsPage(MessagePart):
     """The page What comes back of one session.
 
     Parameters
@@ -130,17 +132,17 @@ class SeedsPage:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._answer: _SeedAnswer | None = None
         self._pending: tuple[int, int] | None = None
         self._sent = 0.0
-        self.board = Board(on_message=self._on_message, sheets=["explore", "compare", "seeds"])
+        self.board = Board(on_message=self.handle, sheets=["explore", "compare", "seeds"])
         context.view.param.watch(self._on_view, _WATCHED)
         context.on_tick(self._on_tick)
         self._fetch()
 
     def _on_view(self, *events: Any) -> None:
-        if self._context.view.page != "seeds":
+        if self._view.page != "seeds":
             return
         if self._answer is None or {event.name for event in events} & {"run", "snapshot", "page"}:
             self._fetch()
@@ -148,7 +150,7 @@ class SeedsPage:
             self._draw()
 
     def _on_tick(self, tick: Tick) -> None:
-        view, answer = self._context.view, self._answer
+        view, answer = self._view, self._answer
         if view.page != "seeds" or self._pending is not None:
             return
         if answer is None or answer.group is None:
@@ -164,7 +166,7 @@ class SeedsPage:
             self._fetch()
 
     def _list_others(self) -> list[RunRow]:
-        run = self._context.feed.run(self._context.view.run)
+        run = self._context.feed.run(self._view.run)
         return [] if run is None else list_seed_runs(run, self._context.feed.runs())
 
     def _fetch(self) -> None:
@@ -196,14 +198,14 @@ class SeedsPage:
     def _receive(self, key: tuple[int, int], answer: _SeedAnswer) -> None:
         if self._pending == key:
             self._pending = None
-        if key == (self._context.view.run, self._context.view.snapshot):
+        if key == (self._view.run, self._view.snapshot):
             self._answer = answer
             self._draw()
 
     def _fail(self, key: tuple[int, int]) -> None:
         if self._pending == key:
             self._pending = None
-            if self._context.view.page == "seeds":
+            if self._view.page == "seeds":
                 self._fetch()
 
     def _draw(self) -> None:
@@ -223,16 +225,16 @@ class SeedsPage:
     def _draw_sentence(self, sentence: str, *, busy: bool = False) -> None:
         self.board.html = draw_seed_progress(sentence, busy=busy)
 
-    def _on_message(self, message: Message) -> None:
-        view = self._context.view
-        match message:
-            case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
-                selection = {"layer": node.layer, "topic": node.column + 1, "roots": (format_identity(node),)}
-                view.param.update(page="explore", tab="", **selection)
-            case {"do": "compare", "run": str(text)} if text.isdecimal():
-                partner = {"partner": int(text), "partner_snapshot": 0, "partner_roots": ()}
-                kept = {"run": view.run, "snapshot": view.snapshot}
-                view.param.update(page="compare", tab="", **(ANOTHER_RUN | partner | kept))
+    @on("topic")
+    def _explore(self, topic: Node) -> None:
+        selection = {"layer": topic.layer, "topic": topic.column + 1, "roots": (format_identity(topic),)}
+        self._put(page="explore", tab="", **selection)
+
+    @on("compare")
+    def _compare(self, run: int) -> None:
+        partner = {"partner": run, "partner_snapshot": 0, "partner_roots": ()}
+        kept = {"run": self._view.run, "snapshot": self._view.snapshot}
+        self._put(page="compare", tab="", **(ANOTHER_RUN | partner | kept))
 
 
 def build_seeds_page(context: Context) -> Viewable:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from panel.viewable import Viewable
 
@@ -14,16 +14,17 @@ from topiary.app.analysis.trends import MOST_TOPICS, TimeFigure, rank_effects
 from topiary.app.analysis.typical import TypicalWords, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.live.ticks import Tick
-from topiary.app.pages.components import Board, Message
-from topiary.app.pages.filters import add_condition, handle_filter, open_documents
-from topiary.app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
-from topiary.app.pages.refining import RefineRequests
+from topiary.app.pages.filters import DocumentFilters, add_condition, open_documents
+from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
+from topiary.app.pages.messages import on
+from topiary.app.pages.refining import CorpusRefiner
 from topiary.app.pages.saving import TableSaver
-from topiary.app.pages.session import CHOICES, Context, read_field
+from topiary.app.pages.session import Context
 from topiary.app.views.trends.column_dialog import ColumnEntry
 from topiary.app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
 from topiary.app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
 from topiary.app.views.trends.typical_card import TYPICAL_WORDS
+from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs
 from topiary.store.corpus_rows import KINDS, LABEL, CorpusColumn, CorpusRow
 from topiary.store.errors import StoreError
@@ -90,7 +91,7 @@ NO_GROUPS = "This corpus has no label, category or number by which documents cou
 NO_DOCUMENTS = "No document meets all filters."
 _WAITING = "Measuring the shares of topics …"
 _FIELDS = (
-    "trends", "run", "snapshot", "where", "trend", "trend_layer", "trend_topic", "column", "unit", "moving", "weigh",
+    "run", "snapshot", "where", "trend", "trend_layer", "trend_topic", "column", "unit", "moving", "weigh",
     "drawn", "interval", "zoomed", "group", "against", "effects",
 )  # fmt: skip
 
@@ -229,7 +230,7 @@ def _measure_time(page: TrendPage, documents: RunDocuments) -> TrendPage:
     return page._replace(picked=figure.picked, over_time=figure.over_time, children=children)
 
 
-class TrendsPage:
+class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
     """The page Trends of one session.
 
     Parameters
@@ -237,103 +238,96 @@ class TrendsPage:
     context : Context
     """
 
+    fields: ClassVar = {name: name for name in ("trend", "unit", "moving", "weigh", "drawn", "interval", "effects")}
+
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self.board = Board(on_message=self._on_message, sheets=["explore", "trends"])
-        callbacks = MeasuredCallbacks(
-            self._make_request, partial(read_trends, context), lambda shown, request: shown.run == request.run,
-            draw_trend_note, self._draw,
-        )  # fmt: skip
-        self._figures = MeasuredBoard(context, self.board, _FIELDS, _WAITING, callbacks)
-        self._tables = TableSaver(context, lambda: self.board)
-        self._refine = RefineRequests(context, self._figures.draw)
+        super().__init__(context, "trends", _FIELDS, _WAITING)
+        self._refine = CorpusRefiner(context, self.draw)
+        self.helpers = TableSaver(context, lambda: self.board), self._refine, DocumentFilters(context)
         self._words = SelectionWords(context)
         context.on_tick(self._on_tick)
-        self._figures.fetch()
+        self.fetch()
 
     def _on_tick(self, tick: Tick) -> None:
-        view, answer = self._context.view, self._figures.answer
+        view = self._view
         if view.page != "trends":
             return
         if view.run in tick.labels:  # names, or kinds of columns, or shares that are there now
-            self._figures.fetch()
+            self.fetch()
         elif view.run in tick.snapshots | tick.rows:
-            self._figures.fetch(answer)
+            self.fetch(self.answer)
 
     def _make_request(self) -> TrendRequest:
-        view = self._context.view
+        view = self._view
         topic = view.trend_topic[0] if view.trend_topic else ""
         return TrendRequest(
             view.run, view.snapshot, view.where, view.trend, view.trend_layer, topic, view.column, view.unit,
             view.moving, view.weigh, view.drawn, view.interval, view.zoomed, view.group, view.against, view.effects,
         )  # fmt: skip
 
-    def _draw(self, answer: TrendAnswer, page: TrendPage, busy: bool) -> str:  # noqa: FBT001 - as it is called
-        hierarchy = self._context.feed.update_names(page.hierarchy)
-        page = page._replace(hierarchy=hierarchy, busy=busy, refining=self._refine.busy)
+    def _read(self, request: TrendRequest, known: TrendAnswer | None) -> TrendAnswer:
+        return read_trends(self._context, request, known)
+
+    def _keeps(self, shown: TrendRequest, request: TrendRequest) -> bool:
+        return shown.run == request.run
+
+    def _draw_sentence(self, sentence: str) -> str:
+        return draw_trend_note(sentence)
+
+    def _draw_answer(self, answer: TrendAnswer, contents: TrendPage, *, busy: bool) -> str:
+        hierarchy = self._context.feed.update_names(contents.hierarchy)
+        page = contents._replace(hierarchy=hierarchy, busy=busy, refining=self._refine.busy)
         if page.typical is not None:
-            words, counting = self._words.read(hierarchy, answer.request.where, self._figures.draw)
+            words, counting = self._words.read(hierarchy, answer.request.where, self.draw)
             page = page._replace(words=words, counting=counting)
         return draw_trends(page)
 
-    def _on_message(self, message: Message) -> None:
-        """Handle a message of the browser, whose contents are not trusted."""
-        view = self._context.view
-        if self._tables.handle(message) or self._refine.handle(message):
-            return
-        match message:
-            case {
-                "do": "trend" | "unit" | "moving" | "weigh" | "drawn" | "interval" | "effects" as field,
-                "value": str(text),
-            } if text in CHOICES[field]:
-                view.param.update(**{field: text})
-            case {"do": "trend_layer", "value": str(text)} if text.isascii() and text.isdecimal():
-                view.param.update(trend_layer=int(text[:3]), trend_topic=())
-            case {"do": "topic", "value": str(text)}:
-                view.trend_topic = read_field("trend_topic", text)
-            case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
-                view.trend_topic = (format_identity(node),)
-            case {"do": "column", "value": str(text)}:
-                view.param.update(column=text[:200], group="", against="")
-            case {"do": "kind", "column": str(name), "value": str(kind)} if kind in KINDS:
-                self._change_kind(name, kind)
-            case _:
-                if not self._handle_groups(message) and not self._handle_range(message):
-                    handle_filter(view, message)
+    # ------------------------------------------------------------ messages
 
-    def _handle_groups(self, message: Message) -> bool:
-        """Choose groups to compare, or the documents of one; return False if a message asks for nothing of that."""
-        view = self._context.view
-        match message:
-            case {"do": "contrast", "value": str(text)}:
-                view.param.update(group=text[:200], against="" if text == view.against else view.against)
-            case {"do": "against", "value": str(text)}:
-                view.against = text[:200]
-            case {"do": "group", "value": str(text)}:
-                add_condition(view, text)
-            case _:
-                return False
-        return True
+    @on("trend_layer")
+    def _choose_layer(self, value: int) -> None:
+        self._put(trend_layer=min(value, 999), trend_topic=())
 
-    def _handle_range(self, message: Message) -> bool:
-        """Select a range of dates, or show it alone, or drop it; return False if a message asks for nothing of that."""
-        view = self._context.view
-        match message:
-            case {"do": "brush", "from": str(first), "to": str(last)}:
-                self._select_range(first, last)
-            case {"do": "range", "form": {"first": str(first), "last": str(last)}}:
-                self._select_range(first, last)
-            case {"do": "zoom"}:
-                view.zoomed = "hidden" if view.zoomed == "shown" else "shown"
-            case {"do": "whole"}:
-                self._select_range("", "")
-            case _:
-                return False
-        return True
+    @on("topic")
+    def _choose_linked_topic(self, topic: Node) -> None:
+        self._put(trend_topic=(format_identity(topic),))
 
+    @on("topic")
+    def _choose_topic(self, value: str) -> None:
+        self._put_text("trend_topic", value)
+
+    @on("column")
+    def _choose_column(self, value: str) -> None:
+        self._put(column=value[:200], group="", against="")
+
+    @on("contrast")
+    def _choose_group(self, value: str) -> None:
+        self._put(group=value[:200], against="" if value == self._view.against else self._view.against)
+
+    @on("against")
+    def _choose_other_group(self, value: str) -> None:
+        self._put(against=value[:200])
+
+    @on("group")
+    def _filter_group(self, value: str) -> None:
+        add_condition(self._view, value)
+
+    @on("zoom")
+    def _zoom(self) -> None:
+        self._put(zoomed="hidden" if self._view.zoomed == "shown" else "shown")
+
+    @on("brush")
+    def _brush(self, from_: str, to: str) -> None:
+        self._select_range(from_, to)
+
+    @on("whole")
+    def _select_all_dates(self) -> None:
+        self._select_range("", "")
+
+    @on("range")
     def _select_range(self, first: str, last: str) -> None:
         """Replace the conditions on the dates that are shown by a range of days; without days, drop them."""
-        answer, view = self._figures.answer, self._context.view
+        answer, view = self.answer, self._view
         if answer is None or answer.contents is None or not answer.contents.choices.column:
             return
         column = answer.contents.choices.column
@@ -346,10 +340,11 @@ class TrendsPage:
         zoomed = view.zoomed if first or last else "hidden"
         view.param.update(where=where, zoomed=zoomed, table_page=1)
 
-    def _change_kind(self, name: str, kind: str) -> None:
+    @on("kind")
+    def _change_kind(self, column: str, value: str) -> None:
         """Change the kind of a column; all pages that show the corpus hear of it."""
-        context, row = self._context, self._context.feed.run(self._context.view.run)
-        if row is None:
+        context, row = self._context, self._context.feed.run(self._view.run)
+        if row is None or value not in KINDS:
             return
 
         def receive(changed: CorpusColumn) -> None:
@@ -360,7 +355,7 @@ class TrendsPage:
         def restore() -> None:
             self.board.html += " "  # counts as changed, so that the choice shows the kind of before
 
-        context.aside(partial(context.actions.change_kind, row.corpus, name[:200], kind), receive, restore)
+        context.aside(partial(context.actions.change_kind, row.corpus, column[:200], value), receive, restore)
 
 
 def build_trends_page(context: Context) -> Viewable:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import panel as pn
 from panel.viewable import Viewable
@@ -17,7 +17,7 @@ from topiary.app.live.ticks import Tick
 from topiary.app.pages.components import Board, Message
 from topiary.app.pages.curves import TALL_STYLE, WatchCurves
 from topiary.app.pages.film import Film
-from topiary.app.pages.requests import LatestRequest, delete_run
+from topiary.app.pages.messages import LatestRequest, MessagePart, delete_run, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.run_facts import format_number
 from topiary.app.views.runs import kpis
@@ -38,7 +38,7 @@ FIRST = "The first topics come with the first snapshot. On a new machine it comp
 COMING = ("queued", "running")  # states of a run that will have topics later
 
 
-class TopicPreview:
+class TopicPreview(MessagePart):
     """The board with the most popular topics of the chosen run, snapshot and layer.
 
     Parameters
@@ -46,11 +46,11 @@ class TopicPreview:
     context : Context
     """
 
+    fields: ClassVar = {"layer": "layer"}
+
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self.board = Board(
-            on_message=self._on_board, sheets=["explore"]
-        )  # the sheet "explore" has the colours of layers
+        super().__init__(context)
+        self.board = Board(on_message=self.handle, sheets=["explore"])  # the sheet "explore" has the colours of layers
         self._hierarchy: Hierarchy | None = None
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._on_view)  # (run, snapshot)
         context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
@@ -66,12 +66,9 @@ class TopicPreview:
         if view.page == "watch" and view.run in (tick.snapshots | tick.labels | tick.rows):
             self._draw()
 
-    def _on_board(self, message: Message) -> None:
-        match message:
-            case {"do": "layer", "value": str(text)} if text.isdecimal():
-                self._context.view.layer = int(text)
-            case {"do": "topic", "layer": str(layer), "topic": str(topic)} if layer.isdecimal() and topic.isdecimal():
-                self._context.view.param.update(page="explore", layer=int(layer), topic=int(topic), tab="")
+    @on("topic")
+    def _explore(self, layer: int, topic: int) -> None:
+        self._put(page="explore", layer=layer, topic=topic, tab="")
 
     def _draw(self) -> None:
         """Show the hierarchy if it is in memory; otherwise fetch it, and meanwhile leave an older one on screen."""
@@ -131,7 +128,7 @@ class TopicPreview:
 _HEADING_HTML = '<div class="tp-card-head"><h2 class="tp-h2">What it is about</h2>'
 
 
-class FailedRun:
+class FailedRun(MessagePart):
     """The board with the error of the run on screen, and buttons that may solve it.
 
     Parameters
@@ -140,9 +137,9 @@ class FailedRun:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._log: tuple[int, LogTail] | None = None
-        self.board = Board(on_message=self._on_board)
+        self.board = Board(on_message=self.handle)
         context.view.param.watch(self._on_view, ["page", "run"])
         context.on_tick(self._on_view)
         self._draw()
@@ -166,21 +163,28 @@ class FailedRun:
     def _show(self, html: str) -> None:
         self.board.param.update(html=html, visible=bool(html))  # an empty board would leave a gap
 
-    def _on_board(self, message: Message) -> None:
-        context, run = self._context, self._context.feed.run(self._context.view.run)
-        if run is None:
-            return
-        match message:
-            case {"do": "retry"}:
-                context.later(partial(context.actions.retry, run.number), self._show_retry)
-            case {"do": "resume"}:
-                context.later(partial(context.actions.resume, run.number), lambda _: None)
-            case {"do": "resume-here"}:
-                context.later(partial(context.actions.resume, run.number, "here"), lambda _: None)
-            case {"do": "log"}:
-                context.later(partial(context.actions.log, run.number), partial(self._read, run.number))
-            case {"do": "delete", "form": {"typed": str(typed)}}:
-                delete_run(context, run, typed)
+    def read_argument(self, name: str, kind: Any, message: Message) -> Any:
+        """Return what a handler wants to know: the run on screen, if it exists, or a field of the message."""
+        if kind is RunRow:
+            return self._context.feed.run(self._view.run)
+        return super().read_argument(name, kind, message)
+
+    @on("retry")
+    def _retry(self, run: RunRow) -> None:
+        self._context.later(partial(self._context.actions.retry, run.number), self._show_retry)
+
+    @on("resume", "resume-here")
+    def _resume(self, run: RunRow, do: str) -> None:
+        where = () if do == "resume" else ("here",)
+        self._context.later(partial(self._context.actions.resume, run.number, *where), lambda _: None)
+
+    @on("log")
+    def _show_log(self, run: RunRow) -> None:
+        self._context.later(partial(self._context.actions.log, run.number), partial(self._read, run.number))
+
+    @on("delete")
+    def _delete(self, run: RunRow, typed: str) -> None:
+        delete_run(self._context, run, typed)
 
     def _show_retry(self, new: RunRow) -> None:
         self._context.notify(f"Run {new.number} starts with smaller mini-batches.", "success")
@@ -191,7 +195,7 @@ class FailedRun:
         self._draw()
 
 
-class WatchPage:
+class WatchPage(MessagePart):
     """The watch page of one session: numbers and topics first, curves once the browser has drawn these.
 
     Parameters
@@ -200,8 +204,8 @@ class WatchPage:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._strip = Board(on_message=self._on_strip)
+        super().__init__(context)
+        self._strip = Board(on_message=self.handle)
         self._workers = Board()
         self._details = Board()
         self._failed = FailedRun(context)
@@ -278,11 +282,9 @@ class WatchPage:
         self._strip.html = kpis.draw_kpis(run, health) + kpis.draw_continuation(run, health)
         self._workers.html = draw_workers(run.process, feed.state(run.number))
 
-    def _on_strip(self, message: Message) -> None:
-        match message:
-            case {"do": "train-more", "run": str(text)} if text.isdecimal():
-                context = self._context
-                context.later(partial(context.actions.train_more, int(text)), self._show_continuation)
+    @on("train-more")
+    def _train_more(self, run: int) -> None:
+        self._context.later(partial(self._context.actions.train_more, run), self._show_continuation)
 
     def _show_continuation(self, new: RunRow) -> None:
         self._context.notify(f"Run {new.number} continues run {new.parent}.", "success")

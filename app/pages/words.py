@@ -1,7 +1,7 @@
 """The page of a word: its topics at every layer, how often it is used over time and by group, and its contexts."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from panel.viewable import Viewable
@@ -22,10 +22,10 @@ from topiary.app.analysis.word_trends import (
 from topiary.app.analysis.word_use import find_word, find_word_uses
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.new_documents import find_rules
-from topiary.app.pages.components import Board, Message
-from topiary.app.pages.filters import add_condition, handle_filter, open_documents
-from topiary.app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
-from topiary.app.pages.session import CHOICES, Context, read_field
+from topiary.app.pages.filters import DocumentFilters, add_condition, open_documents
+from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
+from topiary.app.pages.messages import on
+from topiary.app.pages.session import Context
 from topiary.app.views.words import WordChoices, WordPageContents, draw_word_note, draw_word_page
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
@@ -34,7 +34,7 @@ from topiary.store.corpus_rows import CorpusColumn, CorpusRow
 from topiary.store.errors import NotFound, StoreError
 
 _WAITING = "Counting the word in all documents …"
-_FIELDS = ("word", "run", "snapshot", "word", "where", "trail", "column", "unit", "moving", "weigh")
+_FIELDS = ("run", "snapshot", "word", "where", "trail", "column", "unit", "moving", "weigh")
 _READ = 120  # documents in which contexts are sought
 _CONTEXTS = 25  # contexts shown
 _ALIKE = 12  # other words offered
@@ -188,7 +188,7 @@ def _list_alike(hierarchy: Hierarchy, text: str) -> list[str]:
     return []
 
 
-class WordPage:
+class WordPage(MeasuredPage[WordRequest, WordPageContents]):
     """The page of a word of one session.
 
     Parameters
@@ -196,53 +196,69 @@ class WordPage:
     context : Context
     """
 
+    fields: ClassVar = {"unit": "unit", "moving": "moving", "weigh": "weigh"}
+
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self.board = Board(on_message=self._on_message, sheets=["explore", "trends"])
-        reader = WordReader(context, lambda request: request == self._make_request())
-        callbacks = MeasuredCallbacks(
-            self._make_request, lambda request, _: reader.read(request),
-            lambda shown, request: shown[:3] == request[:3],
-            lambda sentence: draw_word_note(context.view.word, sentence), self._draw,
-        )  # fmt: skip
-        MeasuredBoard(context, self.board, _FIELDS, _WAITING, callbacks).fetch()
+        super().__init__(context, "word", _FIELDS, _WAITING)
+        self._reader = WordReader(context, lambda request: request == self._make_request())
+        self.helpers = (DocumentFilters(context),)
+        self.fetch()
 
     def _make_request(self) -> WordRequest:
-        view = self._context.view
+        view = self._view
         topic = format_identity(parse_identities(view.trail)[0]) if parse_identities(view.trail) else ""
         return WordRequest(
             view.run, view.snapshot, view.word.strip(), view.where, topic, view.column, view.unit, view.moving,
             view.weigh,
         )  # fmt: skip
 
-    def _draw(self, _: WordAnswer, page: WordPageContents, busy: bool) -> str:  # noqa: FBT001 - as it is called
-        hierarchy = self._context.feed.update_names(page.hierarchy)
-        return draw_word_page(page._replace(hierarchy=hierarchy, busy=busy))
+    def _read(self, request: WordRequest, _: WordAnswer | None) -> WordAnswer:
+        return self._reader.read(request)
 
-    def _on_message(self, message: Message) -> None:
-        """Handle a message of the browser, whose contents are not trusted."""
-        view = self._context.view
-        match message:
-            case {"do": "word", "form": {"word": str(text)}} | {"do": "word", "value": str(text)}:
-                view.param.update(word=text.strip()[:100], trail=())
-            case {"do": "select", "id": str(text)}:
-                view.trail = read_field("trail", text)
-            case {"do": "explore", "id": str(text)} if (node := parse_identity(text)) is not None:
-                view.param.update(page="explore", tab="", layer=node.layer, topic=node.column + 1)
-            case {"do": "unit" | "moving" | "weigh" as field, "value": str(text)} if text in CHOICES[field]:
-                view.param.update(**{field: text})
-            case {"do": "column", "value": str(text)}:
-                view.column = text[:200]
-            case {"do": "group", "value": str(text)}:
-                add_condition(view, text)
-            case {"do": "search"}:
-                view.param.update(
-                    page="documents", documents=(), tab="", subject=(), label=0, query=view.word.replace("_", " ")
-                )
-            case {"do": "place", "number": str(text)} if text.isascii() and text.isdecimal():
-                view.param.update(page="documents", documents=(int(text[:9]),), tab="")
-            case _:
-                handle_filter(view, message)
+    def _keeps(self, shown: WordRequest, request: WordRequest) -> bool:
+        return shown[:3] == request[:3]
+
+    def _draw_sentence(self, sentence: str) -> str:
+        return draw_word_note(self._view.word, sentence)
+
+    def _draw_answer(self, _: WordAnswer, contents: WordPageContents, *, busy: bool) -> str:
+        hierarchy = self._context.feed.update_names(contents.hierarchy)
+        return draw_word_page(contents._replace(hierarchy=hierarchy, busy=busy))
+
+    # ------------------------------------------------------------ messages
+
+    @on("word")
+    def _choose_word(self, word: str) -> None:
+        self._put(word=word.strip()[:100], trail=())
+
+    @on("word")
+    def _choose_linked_word(self, value: str) -> None:
+        self._choose_word(value)
+
+    @on("select")
+    def _select(self, message: dict[str, Any]) -> None:
+        self._put_text("trail", str(message.get("id", "")))
+
+    @on("explore")
+    def _explore(self, topic: Node) -> None:
+        self._put(page="explore", tab="", layer=topic.layer, topic=topic.column + 1)
+
+    @on("column")
+    def _choose_column(self, value: str) -> None:
+        self._put(column=value[:200])
+
+    @on("group")
+    def _filter_group(self, value: str) -> None:
+        add_condition(self._view, value)
+
+    @on("search")
+    def _search(self) -> None:
+        query = self._view.word.replace("_", " ")
+        self._put(page="documents", documents=(), tab="", subject=(), label=0, query=query)
+
+    @on("place")
+    def _open_document(self, number: int) -> None:
+        self._put(page="documents", documents=(number,), tab="")
 
 
 def build_word_page(context: Context) -> Viewable:

@@ -16,7 +16,7 @@ from topiary.app.ingest.options import parse_count
 from topiary.app.jobs.downloads import Downloads
 from topiary.app.jobs.uploads import IncomingFile, UploadLimitError, Uploads
 from topiary.app.live.cache import Cache
-from topiary.app.pages.map_requests import POINTS
+from topiary.app.pages.map_reading import POINTS
 from topiary.app.server.access import Authentication
 
 LONGEST = 24 * 3600.0  # seconds that a file may take to arrive
@@ -177,7 +177,7 @@ class FileSender(ViewersHandler):
 class MapPoints(ViewersHandler):
     """The handler of ``GET points/HASH``, which answers with the bytes that have this hash.
 
-    A page names the hash once it has packed the points (`app.pages.map_requests`), so the answer to an address never
+    A page names the hash once it has packed the points (`app.pages.map_reading`), so the answer to an address never
     changes, and a browser asks once.
     """
 

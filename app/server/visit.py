@@ -29,8 +29,8 @@ from topiary.app.machine import find_asset
 from topiary.app.pages import session
 from topiary.app.pages.callouts import Callouts
 from topiary.app.pages.components import Board, Component, Message, ask_before_changes, make_asset_url
-from topiary.app.pages.explore_requests import reset_tab
-from topiary.app.pages.runs import build_missing_run_page, build_no_run_page, make_fork_tab
+from topiary.app.pages.explore_reading import reset_tab
+from topiary.app.pages.runs import build_no_run_page, make_fork_tab
 from topiary.app.server import fallback
 from topiary.app.server.access import Authentication
 from topiary.app.server.sessions import close_connections, forget_document
@@ -45,7 +45,7 @@ _MISSING_RUN = "missing run"  # key of the page that replaces every page about a
 BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
     **{page.name: page.builder() for page in PAGES},
     _NO_RUN: build_no_run_page,
-    _MISSING_RUN: build_missing_run_page,
+    _MISSING_RUN: build_no_run_page,
 }
 PAUSE = 5.0  # seconds between an error and the next attempt
 QUIET = 60.0  # seconds in which a repeated attempt does not show the same error again

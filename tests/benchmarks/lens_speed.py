@@ -29,7 +29,7 @@ from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.trends import join_shares
 from topiary.app.jobs import process
 from topiary.app.live.feed import Feed
-from topiary.app.pages.documents_requests import SelectedDocuments, TableRequest, find_selection, place_rows, read_rows
+from topiary.app.pages.documents_reading import SelectedDocuments, TableRequest, find_selection, place_rows, read_rows
 from topiary.app.pages.filters import SelectionReader, open_documents
 from topiary.app.pages.session import Context, View
 from topiary.app.pages.topic_documents import TopicDocuments

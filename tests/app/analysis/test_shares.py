@@ -23,8 +23,8 @@ from topiary.app.analysis.shares import (
 )
 from topiary.app.jobs.plan import hash_share_origin
 from topiary.app.live.feed import Feed
-from topiary.app.pages import documents_requests
-from topiary.app.pages.documents_requests import TableRequest, find_selection, must_compile_rows, place_rows
+from topiary.app.pages import documents_reading
+from topiary.app.pages.documents_reading import TableRequest, find_selection, must_compile_rows, place_rows
 from topiary.engine.hierarchy.shares import cut_shares
 from topiary.store import corpora, runs, shares
 from topiary.store.database import Database, open_database
@@ -80,7 +80,7 @@ def test_pages_place_no_document_whose_shares_are_stored(
     db: Database, context: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = find_snapshot(db, 1).number
-    monkeypatch.setattr(documents_requests, "must_compile", lambda *_: True)
+    monkeypatch.setattr(documents_reading, "must_compile", lambda *_: True)
     assert must_compile_rows(context, 1, snapshot, [3])
     before = place_rows(context, 1, snapshot, [3, 4])
     place_all(db)

@@ -72,7 +72,7 @@ def test_a_run_without_labels_offers_to_go_on_with_them_before_anything_is_prepa
     session = Session(db, run=row.number).work()
     session.feed.stop()
     assert f"Run {row.number} learns topics without labels" in session.page.board.html
-    session.page._on_message({"do": "supervise"})
+    session.page.handle({"do": "supervise"})
     assert (session.view.page, session.view.tab) == ("runs", f"fork-{row.number}-labels")
 
 
@@ -106,7 +106,7 @@ def test_the_threshold_that_shows_paths_is_taken(db: Database) -> None:
     session = Session(db, threshold=100.0).work()
     session.feed.stop()
     (value,) = re.findall(r'data-do="threshold" data-value="([\d.]+)"', session.page.board.html)
-    session.page._on_message({"do": "threshold", "value": value})
+    session.page.handle({"do": "threshold", "value": value})
     assert session.view.threshold == float(value)
     assert 'class="cl-paths"' in session.page.board.html
 

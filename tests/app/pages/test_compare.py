@@ -17,7 +17,7 @@ from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.seeds import SeedBaseline
 from topiary.app.live.history import History
 from topiary.app.live.ticks import Tick
-from topiary.app.pages import compare_requests
+from topiary.app.pages import compare_reading
 from topiary.app.pages.compare import ComparePage
 from topiary.app.pages.curves import CompareCurves
 from topiary.app.pages.session import Context, View, from_query, to_query
@@ -80,13 +80,13 @@ class Session:
         self.view = View(**({"page": "compare", "run": 8, "threshold": 1.0} | fields))
         self.feed = Feed(run_row(7), run_row(8))
         self.ticks: list[Callable[[Tick], None]] = []
-        self.asked: list[compare_requests.ComparisonRequest] = []
+        self.asked: list[compare_reading.ComparisonRequest] = []
         self.acts: list[tuple[str, tuple[Any, ...]]] = []
         self.sentence = ""
         self.accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None] = (None, None)
         self.hold = False
         self.waiting: list[Callable[[], None]] = []
-        monkeypatch.setattr(compare_requests, "fetch_comparison", self._fetch)
+        monkeypatch.setattr(compare_reading, "fetch_comparison", self._fetch)
         actions = SimpleNamespace(
             match_topics=lambda *request: self.acts.append(("match", request)),
             unmatch_topics=lambda *request: self.acts.append(("unmatch", request)),
@@ -94,9 +94,9 @@ class Session:
         self.context = make_context(self.view, self.feed, self._later, actions=actions, on_tick=self.ticks.append)
         self.page = ComparePage(self.context)
 
-    def _fetch(self, _: Context, request: compare_requests.ComparisonRequest) -> compare_requests.FetchedComparison:
+    def _fetch(self, _: Context, request: compare_reading.ComparisonRequest) -> compare_reading.FetchedComparison:
         self.asked.append(request)
-        return compare_requests.FetchedComparison(
+        return compare_reading.FetchedComparison(
             request, None if self.sentence else self.comparison, self.sentence, (), (), self.accuracies
         )
 
@@ -107,7 +107,7 @@ class Session:
             then(work())
 
     def handle(self, do: str, **more: Any) -> None:
-        self.page._on_message({"do": do, **more})
+        self.page.handle({"do": do, **more})
 
     def shown(self, side: str) -> set[str]:
         return set(re.findall(r'data-id="(L\d+:\d+)" role="treeitem"', self.page._trees[side].svg))
@@ -127,7 +127,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
 
 
 def test_without_a_click_a_run_is_compared_with_the_latest_other_run_of_its_corpus(session: Session) -> None:
-    assert session.asked == [compare_requests.ComparisonRequest(7, 0, 8, 0)]
+    assert session.asked == [compare_reading.ComparisonRequest(7, 0, 8, 0)]
     assert session.shown("a")
     assert session.shown("b")
     assert "What changed" in session.page._table.html
@@ -148,7 +148,7 @@ def test_a_fork_is_compared_with_the_run_it_came_from(monkeypatch: pytest.Monkey
     session.feed.rows |= {9: run_row(9, parent=7), 10: run_row(10)}
     session.feed.newest |= dict.fromkeys((9, 10), SimpleNamespace(number=3, minibatch=700))
     session.view.run = 9
-    assert session.asked[-1] == compare_requests.ComparisonRequest(7, 0, 9, 0)
+    assert session.asked[-1] == compare_reading.ComparisonRequest(7, 0, 9, 0)
 
 
 def test_a_lonely_run_gets_a_sentence_and_so_does_one_without_a_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,7 +375,7 @@ def test_swapping_turns_the_whole_view_round(session: Session) -> None:
     view = session.view
     assert (view.run, view.snapshot, view.partner, view.partner_snapshot) == (7, 0, 8, 4)
     assert (view.side, view.topic) == ("partner", pair.b.column + 1)
-    assert session.asked[-1] == compare_requests.ComparisonRequest(8, 4, 7, 0)
+    assert session.asked[-1] == compare_reading.ComparisonRequest(8, 4, 7, 0)
 
 
 def test_another_partner_or_none_is_stored_for_the_runs_as_they_stand(session: Session) -> None:
@@ -437,7 +437,7 @@ def test_identical_settings_are_hidden_until_asked_for(session: Session) -> None
 )
 def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, str]) -> None:
     before, shown = to_query(session.view), session.shown("a")
-    session.page._on_message(message)
+    session.page.handle(message)
     assert (to_query(session.view), session.shown("a"), session.acts) == (before, shown, [])
 
 

@@ -12,7 +12,7 @@ from panel.io.state import set_curdoc
 
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Board, TreeView, ask_before_changes, list_refused, make_asset_url
-from topiary.app.pages.requests import LatestRequest
+from topiary.app.pages.messages import LatestRequest
 
 
 def test_the_address_of_browser_code_changes_with_the_code(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class Session(PageSession):
         self.page = DocumentsPage(self.context)
 
     def handle(self, do: str, **more: Any) -> "Session":
-        self.page._on_message({"do": do, **more})
+        self.page.handle({"do": do, **more})
         return self
 
     def choose(self, name: str, raw: bytes) -> "Session":
@@ -258,7 +258,7 @@ def test_a_document_that_does_not_exist_is_answered_with_a_sentence(db: Database
 def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, Any]) -> None:
     session.give("rose").work()
     before, shown = to_query(session.view), session.answer
-    session.page._on_message(message)
+    session.page.handle(message)
     session.work()
     assert (to_query(session.view), session.answer) == (before, shown)
 
@@ -311,8 +311,8 @@ def test_the_line_between_two_documents_has_its_steps_and_layer_in_the_link(sess
     texts = [document.text for document in corpora.read_documents(db, 1, (0, 2))]
     assert opening == [escape(cut_excerpt(text, 160)) for text in texts]
     assert all(opening)
-    between._on_message({"do": "steps", "value": "5"})
-    between._on_message({"do": "mixed", "value": "1"})
+    between.handle({"do": "steps", "value": "5"})
+    between.handle({"do": "mixed", "value": "1"})
     assert between._steps.html.count("% of the way") == 5
     assert between._steps.html.index("garden") < between._steps.html.index("+ goal")
     again = Session(db, **from_query(to_query(session.view))).work()
@@ -322,14 +322,14 @@ def test_the_line_between_two_documents_has_its_steps_and_layer_in_the_link(sess
 def test_the_ends_of_a_line_are_chosen_turned_round_and_left_to_chance(session: Session) -> None:
     session.handle("tab", value="between").work()
     between = session.page._between
-    between._on_message({"do": "end", "number": "3", "side": "0"})
-    between._on_message({"do": "end", "number": "5", "side": "1"})
+    between.handle({"do": "end", "number": "3", "side": "0"})
+    between.handle({"do": "end", "number": "5", "side": "1"})
     assert session.view.documents == (3, 5)
-    between._on_message({"do": "end", "number": "7", "side": "0"})
-    between._on_message({"do": "turn"})
+    between.handle({"do": "end", "number": "7", "side": "0"})
+    between.handle({"do": "turn"})
     assert session.view.documents == (5, 7)
     for _ in range(9):
-        between._on_message({"do": "any-two"})
+        between.handle({"do": "any-two"})
         session.work()
         one, other = session.view.documents
         assert one % 4 != other % 4  # their class
@@ -415,9 +415,9 @@ def test_what_a_search_found_is_of_the_corpus_of_the_run_looked_at(
         lambda db, corpus, *_: (1, corpora.read_documents(db, corpus, [7 if corpus == 1 else 9])),
     )
     session.view.tab = tab
-    handle, board = session.page._on_message, session.page._form
+    handle, board = session.page.handle, session.page._form
     if tab == "between":
-        handle, board = session.page._between._on_message, session.page._between._form
+        handle, board = session.page._between.handle, session.page._between._form
     handle({"do": "find", "value": "rose"})
     if not late:
         session.work()
@@ -434,7 +434,7 @@ class Reading(Session):
         super().__init__(db, **({"tab": ""} | fields))
 
     def tell(self, do: str, **more: Any) -> "Reading":
-        self.page._table._on_message({"do": do, **more})
+        self.page._table.handle({"do": do, **more})
         return self
 
     @property
@@ -465,7 +465,7 @@ def test_the_page_begins_with_a_table_of_the_corpus_and_the_strongest_topics(rea
 
 def test_the_table_is_paged_and_its_page_is_in_the_link(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (
-        "topiary.app.pages.documents_requests",
+        "topiary.app.pages.documents_reading",
         "topiary.app.pages.documents_table",
         "topiary.app.views.documents.document_table",
     ):
@@ -601,7 +601,7 @@ def test_a_number_that_no_document_has_is_answered_with_the_range(reading: Readi
 )
 def test_a_message_to_the_table_that_makes_no_sense_changes_nothing(reading: Reading, message: dict[str, Any]) -> None:
     before = to_query(reading.view), reading.table
-    reading.page._table._on_message(message)
+    reading.page._table.handle(message)
     reading.work()
     assert (to_query(reading.view), reading.table) == before
 

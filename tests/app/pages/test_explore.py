@@ -17,7 +17,7 @@ from topic_pairs import narrow
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.explore import ExplorePage
-from topiary.app.pages.explore_requests import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
+from topiary.app.pages.explore_reading import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
 from topiary.app.pages.session import View, from_query, to_query
 from topiary.app.views.explore.word_card import WordPassages
 from topiary.app.views.tree.opening import choose_first_roots
@@ -68,7 +68,7 @@ class Session:
         self.page = ExplorePage(context)
 
     def handle(self, do: str, **more: Any) -> None:
-        self.page._on_message({"do": do, **more})
+        self.page.handle({"do": do, **more})
 
     def shown(self) -> set[str]:
         return set(re.findall(r'data-id="(L\d+:\d+)" role="treeitem"', self.page._tree.svg))
@@ -409,7 +409,7 @@ def test_a_hidden_topic_is_shown_in_the_tree_again(session: Session) -> None:
 )
 def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, str]) -> None:
     before, shown = to_query(session.view), session.shown()
-    session.page._on_message(message)
+    session.page.handle(message)
     assert (to_query(session.view), session.shown()) == (before, shown)
 
 

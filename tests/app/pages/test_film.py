@@ -38,7 +38,7 @@ class Stage:
         self.answers += 1
 
     def say(self, do, **more):
-        self.film._on_message({"do": do, **more})
+        self.film.handle({"do": do, **more})
         self.session.work()
 
 
@@ -70,7 +70,7 @@ def test_the_bar_has_every_snapshot_and_the_cursor_is_at_the_newest(stage):
 
 def test_a_snapshot_is_shown_once_it_is_read_and_the_next_ones_are_read_ahead(stage):
     numbers = stage.numbers
-    stage.film._on_message({"do": "moment", "value": numbers[0]})
+    stage.film.handle({"do": "moment", "value": numbers[0]})
     assert (stage.view.snapshot, stage.answers) == (0, 0)  # nothing moves before it is in memory
     stage.session.work()
     assert (stage.view.snapshot, stage.answers) == (numbers[0], 1)
@@ -78,7 +78,7 @@ def test_a_snapshot_is_shown_once_it_is_read_and_the_next_ones_are_read_ahead(st
     assert stage.cursors[-1] == 10
     feed = stage.session.feed
     assert all(feed.get_cached_hierarchy(1, number) is not None for number in numbers[:5])
-    stage.film._on_message({"do": "moment", "value": numbers[1]})
+    stage.film.handle({"do": "moment", "value": numbers[1]})
     assert (stage.view.snapshot, stage.answers) == (numbers[1], 2)  # at once
 
 
@@ -91,8 +91,8 @@ def test_the_last_snapshot_is_the_newest_one_which_a_page_follows(stage):
 
 def test_of_two_requests_the_newer_one_is_shown(stage):
     first, second = stage.numbers[:2]
-    stage.film._on_message({"do": "moment", "value": second})
-    stage.film._on_message({"do": "moment", "value": first})
+    stage.film.handle({"do": "moment", "value": second})
+    stage.film.handle({"do": "moment", "value": first})
     stage.session.work()
     assert stage.view.snapshot == first
     assert stage.answers == 2
@@ -171,7 +171,7 @@ def test_the_film_of_a_demo_plays_when_its_training_ends_while_a_visitor_follows
 
 
 def test_the_film_is_saved_as_a_file(stage):
-    stage.film._on_message({"do": "film"})
+    stage.film.handle({"do": "film"})
     assert stage.film.bar.busy == "film"
     stage.session.work()
     assert stage.film.bar.busy == ""

@@ -64,7 +64,7 @@ def test_the_tree_follows_a_filter_and_a_click_takes_it_away(session):
     session.work()
     assert f"Shares in {DOCUMENTS // 2} of {DOCUMENTS} documents" in page._controls.html
     assert page._hierarchy.shares[2][0] == pytest.approx(0.55, abs=0.01)
-    page._on_message({"do": "unfilter", "value": "source=herald"})
+    page.handle({"do": "unfilter", "value": "source=herald"})
     session.work()
     assert session.view.where == ()
     assert "Shares in" not in page._controls.html

@@ -64,13 +64,13 @@ class Session(PageSession):
         return SimpleNamespace(name=name)
 
     def say(self, do, **more):
-        self.tab._on_message({"do": do, **more})
+        self.tab.handle({"do": do, **more})
         return self.work()
 
     def draw(self, *corners):
         """Draw a line through corners in the coordinates of the map."""
         places = self.tab._answer.packed.place(np.array(corners)).tolist()
-        self.tab._on_map({"do": "lasso", "polygon": places})
+        self.tab.handle({"do": "lasso", "polygon": places})
         return self.work()
 
     @property
@@ -152,13 +152,13 @@ def test_another_line_replaces_the_first_and_no_line_clears_the_selection(sessio
     session.draw((20, 20), (21, 20), (21, 21))
     assert len(session.view.where) == 2
     assert "0 of 400 documents" in session.side
-    session.tab._on_map({"do": "lasso", "polygon": []})
+    session.tab.handle({"do": "lasso", "polygon": []})
     session.work()
     assert session.view.where == ("source=herald",)
 
 
 def test_a_topic_stands_out_and_a_second_click_ends_that(session):
-    session.tab._on_map({"do": "select", "id": "L1:1"})
+    session.tab.handle({"do": "select", "id": "L1:1"})
     session.work()
     assert (session.view.layer, session.view.topic) == (1, 1)
     assert session.n_shown == DOCUMENTS  # every document has at least 20 % of it
@@ -191,13 +191,13 @@ def test_documents_are_coloured_by_a_column_and_its_legend_selects(session):
 
 
 def test_the_title_of_a_point_is_told_and_a_click_opens_its_document(session):
-    session.tab._on_map({"do": "hover", "point": 5})
+    session.tab.handle({"do": "hover", "point": 5})
     session.work()
     number = int(session.tab._answer.packed.order[5])
     assert session.saved[-1] == {"point": 5, "text": "A garden with a rose."}  # the first words
-    session.tab._on_map({"do": "open", "point": DOCUMENTS})
+    session.tab.handle({"do": "open", "point": DOCUMENTS})
     assert session.view.documents == ()
-    session.tab._on_map({"do": "open", "point": 5})
+    session.tab.handle({"do": "open", "point": 5})
     assert session.view.documents == (number,)
 
 

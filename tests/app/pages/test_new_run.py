@@ -71,11 +71,11 @@ class Page:
         return texts
 
     def choose(self, **changed: str) -> dict[str, str]:
-        self.form._on_board({"do": "typed", "form": self.fields() | changed})
+        self.form.handle({"do": "typed", "form": self.fields() | changed})
         return self.fields()
 
     def start(self) -> RunRequest:
-        self.form._on_board({"do": "start", "form": self.fields()})
+        self.form.handle({"do": "start", "form": self.fields()})
         return self.sent[-1]
 
 
@@ -274,7 +274,7 @@ def test_a_fork_offers_no_preset(page: Page) -> None:
 def test_a_field_that_was_emptied_stays_empty_and_no_run_is_started_with_it(page: Page) -> None:
     assert page.choose(burn_in="")["burn_in"] == ""
     assert "Burn-in sweeps per layer must not be empty; usually 5" in page.form.board.html
-    page.form._on_board({"do": "start", "form": page.fields()})
+    page.form.handle({"do": "start", "form": page.fields()})
     assert page.sent == []
     assert page.choose(burn_in="5")["burn_in"] == "5"
     assert "must not be empty" not in page.form.board.html
@@ -287,11 +287,11 @@ def test_models_are_called_as_in_their_papers() -> None:
 def test_a_run_is_started_once_however_often_the_button_is_pressed(page: Page) -> None:
     page.patient = True
     for _ in range(2):
-        page.form._on_board({"do": "start", "form": page.fields()})
+        page.form.handle({"do": "start", "form": page.fields()})
     assert "disabled" in page.button()
     assert "Starting" in page.button()
     page.work()
-    page.form._on_board({"do": "start", "form": page.fields()})
+    page.form.handle({"do": "start", "form": page.fields()})
     page.work()
     assert len(page.sent) == 1
 
@@ -305,7 +305,7 @@ def test_another_visit_of_the_form_starts_another_run(page: Page) -> None:
 
 def test_a_run_that_is_refused_can_be_ordered_again_and_the_sentence_calls_settings_by_their_labels(page: Page) -> None:
     page.form._context.actions.create = lambda _: (_ for _ in ()).throw(NewRunError("burn_in must be another"))
-    page.form._on_board({"do": "start", "form": page.fields()})
+    page.form.handle({"do": "start", "form": page.fields()})
     assert page.report == ["Burn-in sweeps per layer must be another"]
     assert "disabled" not in page.button()
 

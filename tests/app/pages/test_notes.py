@@ -34,7 +34,7 @@ class Session(PageSession):
 
     def handle(self, do: str, **more: Any) -> "Session":
         page = self.page
-        handler = page._notes.board._handler if isinstance(page, DocumentsPage) else page._on_message
+        handler = page._notes.board._handler if isinstance(page, DocumentsPage) else page.handle
         handler({"do": do, **more})
         return self.work()
 
@@ -127,7 +127,7 @@ def test_messages_that_no_form_sends_change_nothing(db: Any, explore: Session, m
     notes.add_topic_note(db, 1, 1, 1, NewNote("stays", TAG))
     before = notes.list_topic_notes(db, 1)
     task = len(explore.tasks)
-    explore.page._on_message(message)
+    explore.page.handle(message)
     for work, _, _ in explore.tasks[task:]:
         with pytest.raises(Exception, match=r"note|tag"):
             work()

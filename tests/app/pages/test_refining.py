@@ -34,7 +34,7 @@ class Session(PageSession):
         self.work()
 
     def say(self, do, **more):
-        self.page._on_message({"do": do, **more})
+        self.page.handle({"do": do, **more})
         self.work()
         self.feed.look_now()
         for tick in self.ticks:
@@ -181,6 +181,6 @@ def test_too_few_documents_and_unknown_shares_are_one_sentence(db, tmp_path):
 )
 def test_a_message_that_makes_no_sense_makes_nothing(db, message):
     session = open_explore(db)
-    session.page._on_message(message)
+    session.page.handle(message)
     session.work()
     assert list_refinements(db, 1) == []

@@ -51,7 +51,7 @@ class Session(PageSession):
         self.demos += 1
 
     def handle(self, do: str, **more: Any) -> None:
-        self.page._on_board({"do": do, **more})
+        self.page.handle({"do": do, **more})
         self.work()
 
     def look(self) -> str:
@@ -72,7 +72,7 @@ def test_a_run_is_continued_by_a_word_and_with_labels_where_there_are_some(
     session = Session(db)
     assert f">{word}</button>" in session.page._board.html
     how = "labels" if 'data-how="labels"' in session.page._board.html else ""
-    session.page._on_board({"do": "fork", "run": "1", "how": how})
+    session.page.handle({"do": "fork", "run": "1", "how": how})
     assert session.view.tab == tab
     session.feed.stop()
 
@@ -250,9 +250,9 @@ def test_an_import_that_another_session_began_is_told_and_why_it_failed_until_so
     progress.post_import(progress.ImportNotice(1, "letters", progress.Notice("a.csv: lower --min-df", failed=True)))
     progress.post_import(progress.ImportNotice(2, "mails", progress.Notice("it is empty", failed=True)))
     assert "“letters” was not added. a.csv: lower “Rarest words”" in session.look()
-    session.page._on_message({"do": "dismiss", "import": "1"})
+    session.page.handle({"do": "dismiss", "import": "1"})
     assert "letters" not in session.look()
-    session.page._on_message({"do": "add-again", "import": "2"})
+    session.page.handle({"do": "add-again", "import": "2"})
     assert session.view.tab == "add"
     assert progress.list_imports() == ()
     session.feed.stop()

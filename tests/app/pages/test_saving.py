@@ -33,7 +33,7 @@ class Session(PageSession):
         fetched = []
         self.page.board.fetch_file = lambda url, name: fetched.append((url, name))
         fields = {"table": kind, "layer": layer, "format": form, "query": query}
-        self.page._on_message({"do": "save-table", "form": fields})
+        self.page.handle({"do": "save-table", "form": fields})
         self.work()
         if not fetched:
             return None
@@ -65,7 +65,7 @@ def save_report(session, topics, quotes="three"):
     """Return the report that the browser gets, and its name; None if it gets nothing."""
     reports = []
     session.page._tree.hand_over = lambda name, text: reports.append((name, text))
-    session.page._on_message({"do": "save-report", "form": {"topics": topics, "quotes": quotes}})
+    session.page.handle({"do": "save-report", "form": {"topics": topics, "quotes": quotes}})
     session.work()
     return reports[0] if reports else None
 
@@ -123,7 +123,7 @@ def test_only_what_is_there_can_be_chosen_for_a_report(db):
     assert save_report(session, "marked") is None
     assert "choose again" in session.report[-1]
     for form in ({"topics": "all", "quotes": "x"}, {"topics": ["all"], "quotes": "none"}, {}):
-        session.page._on_message({"do": "save-report", "form": form})
+        session.page.handle({"do": "save-report", "form": form})
     assert session.tasks == []
 
 
@@ -204,7 +204,7 @@ def test_what_cannot_be_written_is_a_sentence_and_leaves_no_file(db, tmp_path, m
 )
 def test_a_message_that_makes_no_sense_writes_nothing(db, form):
     session = open_trends(db)
-    assert session.page._tables.handle({"do": "save-table", "form": form})
+    session.page.handle({"do": "save-table", "form": form})
     assert session.tasks == []
 
 

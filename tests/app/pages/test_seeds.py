@@ -96,10 +96,10 @@ def test_a_run_without_topics_or_without_other_seeds_is_told(db, opened):
 def test_it_leads_to_explore_and_to_compare(db, opened):
     add_group(db)
     session = opened().work()
-    session.page._on_message({"do": "topic", "id": "L1:3"})
+    session.page.handle({"do": "topic", "id": "L1:3"})
     view = session.view
     assert (view.page, view.run, view.layer, view.topic, view.roots) == ("explore", 1, 1, 3, ("L1:3",))
-    session.page._on_message({"do": "compare", "run": "4"})
+    session.page.handle({"do": "compare", "run": "4"})
     assert (view.page, view.run, view.partner) == ("compare", 1, 4)
 
 
@@ -108,7 +108,7 @@ def test_explore_says_of_a_topic_in_how_many_runs_it_is_found(db, opened):
     session = opened("explore", layer=1, topic=4)
     session.work()
     assert "Found by 3 of 4 other seeds" in session.page._detail.html
-    session.page._on_message({"do": "seeds"})
+    session.page.handle({"do": "seeds"})
     assert (session.view.page, session.view.run) == ("seeds", 1)
 
 

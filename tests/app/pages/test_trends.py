@@ -29,7 +29,7 @@ class Session(PageSession):
         self.work()
 
     def say(self, do, **more):
-        self.page._on_message({"do": do, **more})
+        self.page.handle({"do": do, **more})
         return self.work()
 
     def place_documents(self, *asked):
@@ -100,7 +100,7 @@ def test_documents_without_dates_are_shown_by_group(db, monkeypatch):
     session = Session(db)
     assert f'data-value="time" title="{NO_DATES}" aria-pressed="false" disabled' in session.html
     assert re.search(r'data-value="groups" title="[^"]*" aria-pressed="true"', session.html)
-    assert session.page._figures.answer.contents.by_group is not None
+    assert session.page.answer.contents.by_group is not None
 
 
 def test_filters_are_part_of_the_address_whatever_they_hold(db):
@@ -235,7 +235,7 @@ def test_the_kind_of_a_column_is_changed_on_the_page(db):
 def test_a_message_that_makes_no_sense_changes_nothing(db, message):
     session = Session(db)
     before = to_query(session.view)
-    session.page._on_message(message)
+    session.page.handle(message)
     assert to_query(session.view) == before
 
 

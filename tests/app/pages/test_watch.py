@@ -127,16 +127,16 @@ def test_a_silent_run_is_told_as_such_and_can_go_on(db, monkeypatch):
 def test_each_button_does_what_it_says(db):
     page, session, acts = failed(db)
     run = session.view.run
-    page._on_board({"do": "resume"})
-    page._on_board({"do": "log"})
+    page.handle({"do": "resume"})
+    page.handle({"do": "log"})
     session.work()
     assert "The last lines of /logs/run-1.log" in page.board.html
     assert "&lt;b&gt;one\ntwo</pre>" in page.board.html
-    page._on_board({"do": "delete", "form": {"typed": "something else"}})
+    page.handle({"do": "delete", "form": {"typed": "something else"}})
     session.work()
     assert "stays: the number typed was not its number" in session.report[-1]
-    page._on_board({"do": "delete", "form": {"typed": re.search('data-needs="([^"]+)"', page.board.html)[1]}})
-    page._on_board({"do": "retry"})
+    page.handle({"do": "delete", "form": {"typed": re.search('data-needs="([^"]+)"', page.board.html)[1]}})
+    page.handle({"do": "retry"})
     session.work()
     assert acts.asked == [(what, run) for what in ("resume", "log", "delete", "retry")]
     assert session.view.run == 7
@@ -162,7 +162,7 @@ def test_a_finished_run_whose_curve_still_fell_offers_to_train_more_and_shows_th
     watch._draw_strip()
     assert "Finished, still improving: <button" in watch._strip.html
     assert buttons(watch._strip.html) == ["train-more"]
-    watch._on_strip({"do": "train-more", "run": str(row.number)})
+    watch.handle({"do": "train-more", "run": str(row.number)})
     session.work()
     assert acts.asked == [("train_more", row.number)]
     assert session.view.run == 8

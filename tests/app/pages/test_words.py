@@ -20,7 +20,7 @@ class Session(PageSession):
         self.work()
 
     def say(self, do, **more):
-        self.page._on_message({"do": do, **more})
+        self.page.handle({"do": do, **more})
         return self.work()
 
     @property
@@ -97,7 +97,7 @@ def test_words_that_begin_alike_are_offered_for_one_that_is_not_in_the_vocabular
 def test_a_message_that_makes_no_sense_changes_nothing(db, message):
     session = Session(db)
     before = to_query(session.view)
-    session.page._on_message(message)
+    session.page.handle(message)
     assert to_query(session.view) == before
 
 

@@ -1,4 +1,4 @@
-"""The requests of the map of documents: reading it, colouring it, and describing a selection, in other threads."""
+"""What the map of documents does in other threads: reading and colouring it, and describing a selection."""
 
 import hashlib
 import tempfile

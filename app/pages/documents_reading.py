@@ -1,4 +1,4 @@
-"""The requests of the documents page: placing, searching and comparing documents, in other threads."""
+"""What Documents does in other threads: placing, searching and comparing documents."""
 
 import base64
 from collections.abc import Callable, Sequence
