@@ -1,4 +1,6 @@
-"""The names of models, samplers and states, and numbers with their nouns and signs, as every front writes them."""
+"""Names that all fronts share: of models, samplers, states and choices; and numbers with their nouns and signs."""
+
+from typing import Literal, TypeAlias
 
 STATES = {
     "queued": "waiting",
@@ -10,6 +12,14 @@ STATES = {
     "silent": "silent",
     "damaged": "damaged",
 }
+COMING = ("queued", "running")  # states of runs that will have more steps
+UNFINISHED = (*COMING, "paused")  # or may have them
+BROKEN = ("failed", "silent")  # states in which a run needs help
+Axis: TypeAlias = Literal["minibatches", "documents", "seconds"]  # against which curves are drawn
+AXES: tuple[Axis, ...] = ("minibatches", "documents", "seconds")
+IntervalKind: TypeAlias = Literal["documents", "topics"]  # of which differences intervals are: topics has both
+INTERVALS: tuple[IntervalKind, ...] = ("documents", "topics")
+SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}  # units of bytes
 MODELS = {
     "sdatm": "sDATM",
     "lda-gibbs": "LDA (Gibbs)",
@@ -26,6 +36,7 @@ INFERENCES = {
     "bcdf": "bCDF",
     "gibbs": "Gibbs sampling",
 }
+MOVING = {"1": "No smoothing", "3": "Mean of 3", "5": "Mean of 5", "9": "Mean of 9"}
 UNDATED = ("document has no date and is", "documents have no date and are")  # nouns for `plural`
 
 

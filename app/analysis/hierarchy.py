@@ -258,8 +258,6 @@ class Hierarchy:
     recurrence : Recurrence or None
         What of it comes back in runs that differ in the seed alone; None until it has been measured
         (`app.analysis.recurrence`).
-    finer : mapping of Node to tuple of Hierarchy
-        The topics of runs on the documents of a topic, by that topic, the oldest run first; empty until they are read.
     step : str
         What a step of the run is: ``mini-batch``, ``sweep`` of all documents, or ``step`` where it had both.
     """
@@ -304,7 +302,6 @@ class Hierarchy:
     columns: Presentation | None = None
     recurrence: Recurrence | None = None
     notes: Mapping[Node, tuple[Note, ...]] = field(default_factory=dict)
-    finer: Mapping[Node, tuple["Hierarchy", ...]] = field(default_factory=dict)
     step: str = "mini-batch"
 
     @property

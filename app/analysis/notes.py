@@ -54,6 +54,16 @@ def list_remarks(written: Iterable[Note]) -> list[Note]:
     return [note for note in written if not note.is_tag]
 
 
+def sign_note(note: Note) -> str:
+    """Return the author of a note, if known, and its time as text: ``Ada · 27 Nov 2026, 14:03``."""
+    return " · ".join(filter(None, (note.author, _format_time(note.created))))
+
+
+def _format_time(time: datetime) -> str:
+    local = time.astimezone()
+    return f"{local.day} {local:%b %Y, %H:%M}"
+
+
 def rank_tags(written: Mapping[Node, Iterable[Note]]) -> list[str]:
     """Return every tag on some topics once, the most frequent first."""
     counts = Counter(tag for each in written.values() for tag in list_tags(each))

@@ -22,15 +22,15 @@ from topiary.app.analysis.trends import (
     measure_over_time,
 )
 from topiary.app.ingest.column_kinds import list_columns
+from topiary.app.names import IntervalKind
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens.moments import Weighting
+from topiary.engine.lens import Weighting
 from topiary.store import columns, runs
 from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn, CorpusRow
 from topiary.store.errors import NotFound
 from topiary.store.run_rows import RunRow
 
-IntervalKind: TypeAlias = Literal["documents", "topics"]  # of which differences intervals are: topics has both
 RangeView: TypeAlias = Literal["selected", "among others", "alone"]
 TIME, GROUPS = (DATE,), (CATEGORY, NUMBER)  # kinds of columns over which and by which topics are measured
 

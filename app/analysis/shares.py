@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from topiary.app.analysis.hierarchy import Hierarchy, Neighbour, UseOfTopic
 from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at
 from topiary.app.jobs.plan import PLACE_SWEEPS, hash_share_origin, name_step
+from topiary.app.names import UNFINISHED
 from topiary.engine.contract import Counts, FloatArray
 from topiary.store import corpora, shares
 from topiary.store.arrays import Array
@@ -83,13 +84,10 @@ def find_placed_snapshot(db: Database, run: RunRow, minibatch: int | None = None
     return chosen if found is None else find_snapshot(db, run.number, found.snapshot)
 
 
-_UNFINISHED = ("queued", "running", "paused")  # states of runs whose documents may yet be placed
-
-
 def explain_no_shares(run: RunRow, hierarchy: Hierarchy) -> str:
     """Return why the shares of the topics of a snapshot in documents cannot be read."""
     advice = f"topiary place {run.number} computes those of the newest one"
-    if run.state in _UNFINISHED:
+    if run.state in UNFINISHED:
         advice = "those of the newest topics are computed while the run trains, and when it ends"
     return f"run {run.number} has no shares of documents under the snapshot of {hierarchy.moment}; {advice}"
 

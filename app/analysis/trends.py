@@ -11,10 +11,10 @@ from topiary.app.analysis.shares import LayerUse
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.engine.hierarchy.certainty import Interval
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens import groups, periods
+from topiary.engine.lens import Weighting, groups, periods
 from topiary.engine.lens.groups import NumberBins
 from topiary.engine.lens.intervals import EffectTable, GroupShares, add_spread
-from topiary.engine.lens.moments import DocumentShares, Weighting
+from topiary.engine.lens.moments import DocumentShares
 from topiary.engine.lens.periods import Periods
 from topiary.store.columns import find_column
 from topiary.store.corpus_rows import CATEGORY, CorpusColumn
@@ -50,8 +50,6 @@ class TimeFigure(NamedTuple):
     periods : Periods
     documents : (T,) int64
     series : sequence of TopicSeries
-    borders : (T, n + 2) array
-        Borders of the areas of the n topics (:func:`engine.lens.periods.stack_shares`).
     grown, shrunk : sequence of GrownTopic
         The surest first.
     compared : int
@@ -67,7 +65,6 @@ class TimeFigure(NamedTuple):
     periods: Periods
     documents: IntArray
     series: Sequence[TopicSeries]
-    borders: FloatArray
     grown: Sequence[GrownTopic]
     shrunk: Sequence[GrownTopic]
     compared: int
@@ -255,7 +252,6 @@ def measure_over_time(
             TopicSeries(node, measured.mean[:, column], interval.low[:, column], interval.high[:, column])
             for node, column in zip(chosen, columns, strict=True)
         ],
-        borders=periods.stack_shares(measured, np.array(columns, dtype=np.int64)),
         grown=rises,
         shrunk=falls,
         compared=growth.effects.comparisons,

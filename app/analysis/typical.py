@@ -11,9 +11,9 @@ from topiary.app.analysis.shares import LayerUse
 from topiary.app.analysis.trends import join_shares
 from topiary.engine.contract import Array, Counts
 from topiary.engine.hierarchy.tree import Node
+from topiary.engine.lens import Weighting
 from topiary.engine.lens.groups import measure_groups
 from topiary.engine.lens.intervals import EffectTable
-from topiary.engine.lens.moments import Weighting
 from topiary.engine.lens.typical import WordSums, compare_topics, compare_words, sum_words
 from topiary.store import corpora
 from topiary.store.corpus_rows import CorpusRow

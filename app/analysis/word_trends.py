@@ -17,16 +17,16 @@ import numpy as np
 from topiary.app.analysis.trends import DocumentGroups
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.engine.hierarchy.certainty import LEVEL
-from topiary.engine.lens import groups, periods
+from topiary.engine.hierarchy.shares import UNITS
+from topiary.engine.lens import Weighting, groups, periods
 from topiary.engine.lens.intervals import GroupShares
-from topiary.engine.lens.moments import DocumentShares, Weighting
+from topiary.engine.lens.moments import DocumentShares
 from topiary.engine.lens.periods import Periods
 from topiary.store import corpora
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 
 _AT_ONCE = 8192  # documents in memory
-_UNITS = 65535.0
 _TAIL = (1.0 - LEVEL) / 2.0  # probability outside of an interval on one side
 
 
@@ -147,8 +147,8 @@ def read_occurrences(
 def convert_to_shares(word: WordOccurrences) -> DocumentShares:
     """Return the word as a layer of one topic that has its occurrences; shares are not rounded."""
     n = len(word.tokens)
-    units = _UNITS * word.counts / word.tokens[word.documents]
-    rest = np.where(word.tokens > 0, _UNITS, 0.0)
+    units = UNITS * word.counts / word.tokens[word.documents]
+    rest = np.where(word.tokens > 0, float(UNITS), 0.0)
     rest[word.documents] -= units
     starts = np.searchsorted(word.documents, np.arange(n + 1)).astype(np.int64)
     return DocumentShares(starts, np.zeros(len(units), np.int32), units, rest, word.tokens, 1)

@@ -3,7 +3,7 @@
 import argparse
 import importlib
 import sys
-from pathlib import Path
+from typing import get_args
 
 from topiary.app.cli import console
 from topiary.app.cli.console import UserError, notify
@@ -11,8 +11,6 @@ from topiary.app.cli.parser import (
     MISTAKE,
     Parser,
     VersionAction,
-    read_budgets,
-    read_choices,
     read_name,
     read_seed_list,
     read_setting_values,
@@ -24,11 +22,11 @@ from topiary.app.cli.parser import (
 )
 from topiary.app.ingest import options
 from topiary.app.machine import LARGEST_UPLOAD
-from topiary.app.plots.request import AXES, KINDS
+from topiary.app.names import AXES, INTERVALS
+from topiary.app.plots.request import KINDS
+from topiary.engine.lens import UNITS, Weighting
 
 PORTS = 65535
-BUDGETS = (10.0, 30.0, 120.0)
-METHODS = ("topiary", "tomotopy", "gensim", "sklearn", "nmf")
 MOST_WORDS = 30  # words of a topic that can be listed; a hierarchy stores no more
 
 
@@ -93,7 +91,6 @@ def build_parser() -> Parser:
     _add_control(commands)
     _add_maintenance(commands)
     _add_serve(commands)
-    _add_benchmark(commands)
     return parser
 
 
@@ -241,15 +238,6 @@ def _add_training(parser: Parser, created: str) -> None:
     parser.add_argument("--until", choices=("good", "settled"), default="", help=until_help)
     keep_help = "snapshots that stay as the run grows, half of them its latest (default: some hundred, ever sparser)"
     parser.add_argument("--keep", type=read_whole(2), metavar="N", help=keep_help)
-    parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
-    burn_in_help = "of --averaged: mini-batches before it adds rates (default 2000, or 4/7 of a shorter run; 0 = none)"
-    parser.add_argument("--burn-in", type=read_whole(0), help=burn_in_help)
-    parser.add_argument(
-        "--samples", type=read_whole(1), help="of --averaged: mini-batches that add rates (default 1500)"
-    )
-    parser.add_argument(
-        "--paper-point", action="store_true", help="at the end also judge all test documents with 600 sweeps"
-    )
     parser.add_argument(
         "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )
@@ -327,7 +315,6 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
         parser.add_argument("--relevance", type=read_share, metavar="LAMBDA", help=relevance_help)
 
 
-_UNITS = ("day", "week", "month", "quarter", "year", "decade")
 _COLUMN_HELP = "of time and groups (default: the first that fits)"
 _UNIT_HELP = "of time: length of the periods (default: by density)"
 _INTERVAL_HELP = (
@@ -372,9 +359,9 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     export.add_argument("--query", default="", help='of contexts, documents: words, "a phrase" or /a pattern/')
     export.add_argument("--column", default="", metavar="NAME", help=_COLUMN_HELP)
-    export.add_argument("--unit", choices=_UNITS, help=_UNIT_HELP)
-    export.add_argument("--by", choices=("tokens", "documents"), default="tokens", help=_BY_HELP)
-    export.add_argument("--interval", choices=("documents", "topics"), default="documents", help=_INTERVAL_HELP)
+    export.add_argument("--unit", choices=UNITS, help=_UNIT_HELP)
+    export.add_argument("--by", choices=get_args(Weighting), default="tokens", help=_BY_HELP)
+    export.add_argument("--interval", choices=INTERVALS, default="documents", help=_INTERVAL_HELP)
     refine = _add_command(commands, "refine", "export.refine", "make a corpus of the documents of a topic")
     _add_run(refine)
     refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
@@ -395,8 +382,7 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--output", required=True, metavar="FILE", help="figure.pdf, figure.svg or figure.png")
     with_help = "a run to be drawn too (perplexity), or compared with RUN (comparison); may be repeated"
     figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=with_help)
-    layer_help = "layer of topics (default: 1; of tree, comparison, time and groups the top)"
-    figure.add_argument("--layer", type=read_whole(1), help=layer_help)
+    figure.add_argument("--layer", type=read_whole(1), help="layer of topics (default: the top)")
     _add_topics(figure, "only this topic, such as L3:1; may be repeated")
     figure.add_argument("--most", type=read_whole(1), help="topics drawn at most; of a tree, in each layer (default 8)")
     figure.add_argument("--threshold", type=read_weight, help="of a tree: edges above threshold / K of the layer below")
@@ -404,11 +390,10 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--width", default="column", metavar="WIDTH", help=width_help)
     figure.add_argument("--x", choices=AXES, help="x-axis of curves (default: documents; of steps minibatches)")
     figure.add_argument("--column", metavar="NAME", help=_COLUMN_HELP)
-    figure.add_argument("--unit", choices=_UNITS, help=_UNIT_HELP)
+    figure.add_argument("--unit", choices=UNITS, help=_UNIT_HELP)
     figure.add_argument("--moving", type=int, choices=(3, 5, 9), help="of time: mean of so many periods")
-    figure.add_argument("--stacked", action="store_true", default=None, help="of time: stacked areas, without bands")
-    figure.add_argument("--by", choices=("tokens", "documents"), help=_BY_HELP)
-    figure.add_argument("--interval", choices=("documents", "topics"), help=_INTERVAL_HELP)
+    figure.add_argument("--by", choices=get_args(Weighting), help=_BY_HELP)
+    figure.add_argument("--interval", choices=INTERVALS, help=_INTERVAL_HELP)
     where_help = f"of time and groups: {_WHERE_HELP}"
     figure.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
     _add_minibatch(figure)
@@ -560,29 +545,6 @@ def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
 def _add_allowed_hosts(parser: Parser) -> None:
     host_help = "a name that browsers may reach the server by, besides its address and localhost; may be repeated"
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=host_help)
-
-
-def _add_benchmark(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``benchmark topics``."""
-    description = "measure the quality of topics by time, next to that of other programs"
-    parser = commands.add_parser(
-        "benchmark", help=description, description=description[0].upper() + description[1:] + "."
-    )
-    benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK", parser_class=Parser)
-    description = "coherence, diversity and perplexity by time, next to LDA and NMF"
-    topics = _add_command(benchmarks, "topics", "benchmark.topics", description)
-    topics.add_argument("corpora", nargs="+", metavar="CORPUS", help="names or numbers of corpora of the store")
-    methods_help = f"any of {','.join(METHODS)} (default: all)"
-    topics.add_argument("--methods", type=read_choices(METHODS), default=METHODS, help=methods_help)
-    budgets_help = "seconds of training, or end: Topiary's own, as long for the peers (default 10,30,120)"
-    topics.add_argument("--budgets", type=read_budgets, default=BUDGETS, help=budgets_help)
-    layers_help = "topics per layer; peers have the first (default: proposed for the corpus)"
-    topics.add_argument("--layers", help=layers_help)
-    topics.add_argument(
-        "--seeds", type=read_seed_list, default=(1, 2, 3), help="of the runs, as 1-3 or 5,7 (default 1-3)"
-    )
-    topics.add_argument("--threads", type=threads, default=2, help="threads of every method (default 2)")
-    topics.add_argument("--json", type=Path, metavar="FILE", help="also write every row to this file")
 
 
 def _add_topics(parser: Parser, text: str) -> None:

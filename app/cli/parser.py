@@ -3,13 +3,14 @@
 import argparse
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from topiary.app.cli.console import write_output
 from topiary.app.ingest.options import LARGEST_COUNT
 from topiary.app.machine import find_version
+from topiary.app.names import SIZES
 
 MISTAKE = 2  # exit status after an error that the user can correct
 NEAR = 0.7  # likeness, of 1, from which a command counts as misspelled: tran is train, and dance is not place
@@ -60,18 +61,6 @@ class VersionAction(argparse.Action):
         """Print the version and exit."""
         write_output(f"topiary {find_version()}\n")
         parser.exit()
-
-
-def read_choices(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """Return a function that reads known names separated by commas and raises an error for any other name."""
-
-    def read(text: str) -> tuple[str, ...]:
-        names = tuple(part for part in text.lower().replace(" ", "").split(",") if part)
-        if unknown := [name for name in names if name not in known]:
-            raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}; there are {', '.join(known)}")
-        return names
-
-    return read
 
 
 def read_whole(low: int, high: int = LARGEST_COUNT) -> Callable[[str], int]:
@@ -128,7 +117,7 @@ def read_size(text: str) -> int:
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kMG]?B)", text.strip())
     if match is None:
         raise argparse.ArgumentTypeError(f"must be a size such as 200MB or 1.5GB; got {text!r}")
-    return int(float(match[1]) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[match[2]])
+    return int(float(match[1]) * SIZES[match[2]])
 
 
 def read_setting_values(text: str) -> tuple[str, tuple[str, ...]]:
@@ -148,18 +137,3 @@ def read_seed_list(text: str) -> tuple[int, ...]:
         return read_seeds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def read_budgets(text: str) -> tuple[float, ...]:
-    """Return numbers of seconds, sorted, from a text such as ``10,30,end``; raise an error for any other text.
-
-    ``end`` is infinity.
-    """
-    parts = [part.strip() for part in text.split(",")]
-    try:
-        values = tuple(sorted(math.inf if part == "end" else float(part) for part in parts))
-    except ValueError:
-        values = ()
-    if not values or not values[0] > 0.0 or sum(map(math.isfinite, values)) + parts.count("end") < len(values):
-        raise argparse.ArgumentTypeError(f"must be seconds above 0 or end, as 10,30,end; got {text!r}")
-    return values

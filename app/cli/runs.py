@@ -28,6 +28,7 @@ from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.run_rules import RunRequest, describe_widths, proposes_widths
 from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
+from topiary.app.names import BROKEN
 from topiary.engine.gpu.memory import count_bytes
 from topiary.store import checkpoints, runs
 from topiary.store import corpora as corpora_of
@@ -78,17 +79,8 @@ def fork(arguments: argparse.Namespace) -> int:
 
 def _collect_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of a request for a run that options give, other than the settings of the model."""
-    useless = [
-        flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _is_given(arguments, name)
-    ]
-    if useless and not arguments.averaged:
-        raise UserError(f"{' and '.join(useless)} without --averaged would change nothing; give --averaged too")
     names = {each.name for each in fields(RunRequest)} & vars(arguments).keys() - {"corpus", "seeds", "grid"}
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
-
-
-def _is_given(arguments: argparse.Namespace, name: str) -> bool:
-    return getattr(arguments, name) is not None
 
 
 def _report_start(
@@ -140,7 +132,7 @@ def wait_for_run(db: Database, run: int) -> int:
         progress.end(f"run {run} goes on in the background; topiary stop {run} ends it")
         return 130
     progress.end(describe_end(db, row, state))
-    return 1 if state in ("failed", "silent") else 0
+    return 1 if state in BROKEN else 0
 
 
 def stop(arguments: argparse.Namespace) -> int:

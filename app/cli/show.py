@@ -390,7 +390,6 @@ def _make_figure_request(arguments: argparse.Namespace) -> FigureRequest:
         arguments.column,
         arguments.unit,
         arguments.moving,
-        arguments.stacked,
         arguments.by,
         tuple(arguments.where),
         arguments.interval,

@@ -9,6 +9,7 @@ from topiary.app.cli.console import UserError, find_run, notify, print_json, say
 from topiary.app.export.texts import flatten_text
 from topiary.app.jobs import process
 from topiary.app.jobs.progress import Progress
+from topiary.app.names import SIZES, plural
 from topiary.store.check import UNVERIFIED, CheckReport, Damage, check_store
 from topiary.store.database import find_default_path, open_database, open_existing
 from topiary.store.errors import DamagedStore, FormerStore, StoreError
@@ -164,7 +165,7 @@ def _print_report(report: CheckReport, place: str) -> None:
     for damage in report.damages:
         say(flatten_text(damage.what))
         say(f"    {flatten_text(damage.means)}")
-    read = ", ".join(f"{n:,} {SINGLE.get(kind, kind) if n == 1 else kind}" for kind, n in report.read.items())
+    read = ", ".join(plural(n, SINGLE.get(kind, kind), kind) for kind, n in report.read.items())
     sound = "everything is as it was written"
     verdict = f"{len(report.damages)} damaged" if report.damages else sound
     say(f"{place}: {verdict} (read: {read or 'nothing yet'})")
@@ -216,9 +217,5 @@ def prune(arguments: argparse.Namespace) -> int:
 
 def _format_size(size: int) -> str:
     """Return a number of bytes as text, such as ``3.2 MB``."""
-    value, unit = float(size), "B"
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            break
-        value /= 1000
-    return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"
+    unit, factor = next(((unit, each) for unit, each in reversed(SIZES.items()) if size >= each), ("B", 1))
+    return f"{size / factor:,.{0 if factor == 1 else 1}f} {unit}"

@@ -1,18 +1,18 @@
-"""Topics, documents and curves of runs in the forms of other libraries: gensim, BERTopic and ArviZ.
+"""Topics, documents and curves of runs in the forms of other libraries: BERTopic and ArviZ.
 
 In all of them, number k of a topic is its place among the topics of a layer, from 0: the number of its column in the
 tables of weights and shares of the library.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.partners import differ_only_in_seed
-from topiary.app.analysis.shares import LayerUse, build_matrix, order_documents
+from topiary.app.analysis.shares import LayerUse, order_documents
 from topiary.app.jobs.estimates import CONCENTRATIONS
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.store import corpora, points
@@ -21,103 +21,13 @@ from topiary.store.points import Series
 from topiary.store.run_rows import RunRow
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    pass
 
 _NAME_WORDS = 4  # of a topic's name in BERTopic
 _WORDS = 10  # of a topic in BERTopic
 _REPRESENTATIVES = 3  # documents of a topic in BERTopic
 _TEXTS = 2000  # read at a time
 _PARAMETERS = ("r_sum", "active_topics", "share_entropy", *CONCENTRATIONS)  # curves of the draws of a run
-
-
-class GensimTopics:
-    """The topics of a layer and their shares of documents, with the methods of gensim's models.
-
-    What takes a model of gensim and reads its topics, such as ``gensim.models.CoherenceModel``, takes this too.
-    Returned by :meth:`Run.to_gensim`.
-
-    Attributes
-    ----------
-    num_topics : int
-    id2word : dict of int to str
-        The words by their number.
-    names : tuple of str
-        The topics, such as "L1:3".
-    """
-
-    def __init__(self, hierarchy: Hierarchy, layer: int, use: LayerUse) -> None:
-        self.num_topics: int = hierarchy.widths[layer - 1]
-        self.id2word = dict(enumerate(hierarchy.vocabulary))
-        self.names = tuple(format_identity(hierarchy.node(layer, place)) for place in range(self.num_topics))
-        self._words: FloatArray = hierarchy.projections[layer - 1].T
-        self._order = hierarchy.order[layer - 1].tolist()
-        self._shares: csr_array = build_matrix(use.layer, self.num_topics)
-
-    def __repr__(self) -> str:
-        return f"<GensimTopics: {self.num_topics} topics of {self._shares.shape[0]:,} documents>"
-
-    def get_topics(self) -> FloatArray:
-        """Return the probabilities of all words in all topics, (num_topics, words); each row sums to 1."""
-        return self._words
-
-    def show_topic(self, topicid: int, topn: int = 10) -> list[tuple[str, float]]:
-        """Return the most probable words of a topic and their probabilities.
-
-        Raises
-        ------
-        LookupError
-            When there is no such topic.
-        """
-        if not 0 <= topicid < self.num_topics:
-            raise LookupError(f"there is no topic {topicid}; there are topics 0 to {self.num_topics - 1}")
-        weights = self._words[topicid]
-        best = np.argsort(-weights, kind="stable")[:topn].tolist()
-        return [(self.id2word[word], float(weights[word])) for word in best]
-
-    def show_topics(
-        self, num_topics: int = 10, num_words: int = 10, *, formatted: bool = True
-    ) -> list[tuple[int, Any]]:
-        """Return topics with their most probable words, the most popular first.
-
-        Parameters
-        ----------
-        num_topics : int, default=10
-            All for -1.
-        num_words : int, default=10
-        formatted : bool, default=True
-            Whether the words are one text, as in ``0.021*"moon" + 0.018*"orbit"``, and not pairs as of `show_topic`.
-        """
-        chosen = self._order if num_topics < 0 else self._order[:num_topics]
-        shown = [(topic, self.show_topic(topic, num_words)) for topic in chosen]
-        if not formatted:
-            return shown
-        return [(topic, " + ".join(f'{weight:.3f}*"{word}"' for word, weight in words)) for topic, words in shown]
-
-    def get_document_topics(self, document: int, minimum_probability: float = 0.01) -> list[tuple[int, float]]:
-        """Return the topics of a document of the corpus and their shares, in the order of their numbers.
-
-        Parameters
-        ----------
-        document : int
-            Number of the document, from 0.
-        minimum_probability : float
-            Smaller shares are left out; those below 1 % are not stored.
-
-        Raises
-        ------
-        LookupError
-            When there is no such document.
-        """
-        n_documents = self._shares.shape[0]
-        if not 0 <= document < n_documents:
-            raise LookupError(f"there is no document {document}; there are documents 0 to {n_documents - 1}")
-        first, last = self._shares.indptr[document : document + 2]
-        topics, shares = self._shares.indices[first:last].tolist(), self._shares.data[first:last].tolist()
-        return [pair for pair in zip(topics, shares, strict=True) if pair[1] >= minimum_probability]
-
-    def iterate_document_topics(self) -> Iterator[list[tuple[int, float]]]:
-        """Yield the topics of every document of the corpus, as gensim's ``model[corpus]`` does."""
-        return (self.get_document_topics(document) for document in range(self._shares.shape[0]))
 
 
 def list_document_info(db: Database, corpus: int, hierarchy: Hierarchy, layer: int, use: LayerUse) -> pd.DataFrame:

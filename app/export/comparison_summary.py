@@ -10,6 +10,7 @@ from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.seeds import UNKNOWN_SPREAD, Range, SeedBaseline, get_layer_value, measure_seed_spread
 from topiary.app.export import comparison as files
 from topiary.app.export.texts import flatten_text, format_share
+from topiary.app.names import format_signed
 from topiary.app.views.compare.summary import compare_perplexities, format_range, judge_comparison, write_verdict
 from topiary.app.views.compare.table import describe_likeness, format_share_change, sort_pairs
 from topiary.app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
@@ -170,7 +171,7 @@ def _describe_pair(comparison: Comparison, pair: Pair) -> str:
         return f"L{pair.layer}  {describe_likeness(comparison, pair):<34} share {share:>6}  {ends}"
     words = comparison.words(pair)
     moved = "".join(f"  +{word}" for word in words.entered[:4]) + "".join(f"  -{word}" for word in words.left[:4])
-    alike = f"{describe_likeness(comparison, pair)}, margin {pair.margin:+.2f}"
+    alike = f"{describe_likeness(comparison, pair)}, margin {format_signed(pair.margin)}"
     return f"L{pair.layer}  {alike:<34} share {share:>6}  {ends}{flatten_text(moved)}"
 
 

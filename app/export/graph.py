@@ -8,7 +8,7 @@ import networkx as nx
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.export.topics import write_note_attributes
 from topiary.app.views.text import replace_unprintable
-from topiary.app.views.tree.picture import TreeChoice, cut_tree, describe_rule, list_chosen_finer
+from topiary.app.views.tree.picture import TreeChoice, cut_tree, describe_rule
 from topiary.engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
 
 
@@ -88,21 +88,12 @@ def build_chosen_graph(hierarchy: Hierarchy, choice: TreeChoice) -> "nx.DiGraph[
     """Build the graph of the chosen part of a hierarchy, replacing characters that XML forbids.
 
     Where the heaviest children are drawn, ``rule`` says how many, and inclusion is the probability of being above the
-    average weight.  Topics of runs that refine a topic of the tree, where they are drawn, have identities such as
-    ``12/L3:4`` and the attribute run; the edges to them have the same attribute.  The weight of an edge from the topic
-    that is refined is the share of the finer topic in its run.
+    average weight.
     """
     part, _ = cut_tree(hierarchy, choice)
     graph = _make_graph(hierarchy, choice.certain_above, part.nodes, part.edges)
     if choice.detail != "paper":
         graph.graph["rule"] = describe_rule(choice)
-    for opened in list_chosen_finer(hierarchy, part.nodes, choice):
-        finer = opened.hierarchy
-        graph.add_node(opened.identity, **_write_topic(finer, opened.node), run=finer.run)
-        for line in opened.lines:
-            share = {"weight": line.edge.weight}
-            attributes = share if line.own is None else _write_edge(finer, line.own, choice.certain_above)
-            graph.add_edge(line.source, opened.identity, **attributes, run=finer.run)
     for attributes in (graph.graph, *(data for _, data in graph.nodes(data=True))):
         attributes.update(
             {key: replace_unprintable(value) for key, value in attributes.items() if isinstance(value, str)}

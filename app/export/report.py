@@ -2,7 +2,6 @@
 
 import platform
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -199,7 +198,6 @@ def render_report(
     choice = choice or choose_film_tree(hierarchy)
     nodes = _choose_nodes(hierarchy, choice, topics, below, marked=marked)
     finer = read_finer_runs(db, row.number)
-    hierarchy = replace(hierarchy, finer={node: tuple(each.hierarchy for each in own) for node, own in finer.items()})
     trends = measure_report_trends(reader, corpus, hierarchy, nodes, columns)
     found = _find_quotes(reader, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
     quoted = {quote.document for each in found.values() for quote in each}

@@ -14,14 +14,15 @@ from topiary.app.analysis.filters import FilterSources
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from topiary.app.analysis.inference import open_inference
 from topiary.app.analysis.read_hierarchy import find_snapshot
-from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, RunDocuments, StoreReader, TrendQuestion
+from topiary.app.analysis.reader import GROUPS, TIME, RunDocuments, StoreReader, TrendQuestion
 from topiary.app.analysis.shares import infer_theta
 from topiary.app.analysis.trends import measure_shares
 from topiary.app.export.tables import ExportTable
 from topiary.app.export.topics import list_topics
+from topiary.app.names import IntervalKind
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens.moments import Weighting
+from topiary.engine.lens import Weighting
 from topiary.store import corpora
 from topiary.store.corpus_rows import LABEL, NUMBER, CorpusRow
 from topiary.store.database import Database

@@ -8,8 +8,7 @@ from topiary.app.export.texts import find_format, render_json
 from topiary.app.views.palette import LIGHT, find_layer_colour
 from topiary.app.views.text import replace_unprintable, wrap_words
 from topiary.app.views.tree.boxes import choose_font_size
-from topiary.app.views.tree.finer import list_runs
-from topiary.app.views.tree.picture import TreeChoice, cut_tree, draw_tree, list_chosen_finer, write_caption
+from topiary.app.views.tree.picture import TreeChoice, cut_tree, draw_tree, write_caption
 from topiary.engine.hierarchy.tree import Direction, Node
 
 EVERYTHING = 1_000_000  # a limit of nodes that no tree reaches
@@ -68,8 +67,7 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
         "  ranksep=1.2; nodesep=0.15;",
         '  node [shape=box, style=rounded, fontname="Helvetica"];',
     ]
-    opened = list_chosen_finer(hierarchy, part.nodes, choice)
-    lines.append(f"  label={_quote_lines([write_caption(hierarchy, choice, finer=list_runs(opened))])};")
+    lines.append(f"  label={_quote_lines([write_caption(hierarchy, choice)])};")
     for layer in range(hierarchy.n_layers, 0, -1):
         nodes = [_write_node(hierarchy, node) for node in part.nodes if node.layer == layer]
         if nodes:
@@ -80,20 +78,15 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
         lines.append(
             f"  {ends} [penwidth={max(0.5, 9 * edge.size**0.5):.2f}, weight={1 + round(20 * edge.size)}{style}];"
         )
-    for each in opened:
-        lines.append(f"  {_write_node(each.hierarchy, each.node, each.identity, ', style=dotted')}")
-        for line in each.lines:
-            width = max(0.5, 9 * line.edge.size**0.5)
-            lines.append(f'  "{line.source}" -> "{each.identity}" [penwidth={width:.2f}, style=dotted];')
     return "\n".join([*lines, "}", ""])
 
 
-def _write_node(hierarchy: Hierarchy, node: Node, identity: str = "", more: str = "") -> str:
-    """Return the DOT statement of a topic, under its own identity or another one, with ``more`` attributes."""
+def _write_node(hierarchy: Hierarchy, node: Node) -> str:
+    """Return the DOT statement of a topic."""
     words = wrap_words(hierarchy.other_words(node, PRINTED_WORDS), 11.0)
     label = _quote_lines([format_identity(node), hierarchy.title(node), *words])
     style = f'fontsize={choose_font_size(hierarchy, node):.1f}, color="{find_layer_colour(LIGHT, node.layer)}"'
-    return f'"{identity or format_identity(node)}" [label={label}, {style}{more}];'
+    return f'"{format_identity(node)}" [label={label}, {style}];'
 
 
 def _quote_lines(lines: list[str]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topiary.app.jobs.plan import VALIDATION, RunOptions, describe_protocol, find_part, plan_averaging
+from topiary.app.names import COMING
 from topiary.store import points
 from topiary.store.database import Database
 from topiary.store.run_rows import FINAL_MEASURES, RunRow
@@ -231,7 +232,7 @@ def list_estimates(run: EvaluatedRun, latest: Mapping[str, float | None]) -> lis
         for kind in ESTIMATE_NAMES | LOGLIK_NAMES
         if (value := values[kind]) is not None and value == value  # noqa: PLR0124 - not a number
     ]
-    return [estimate for estimate in estimates if not estimate.at_end or run.state not in ("queued", "running")]
+    return [estimate for estimate in estimates if not estimate.at_end or run.state not in COMING]
 
 
 def find_estimate_name(run: Any, kind: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from topiary.app.jobs import compile_kernels, launcher
 from topiary.app.jobs.forks import LABEL_MODEL, find_origin
 from topiary.app.jobs.new_run import create_run, fork_run
+from topiary.app.names import COMING
 from topiary.store import runs
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
@@ -213,7 +214,7 @@ def _find_current(rows: Iterable[Any], corpus: int) -> GalleryRun:
     everyone = list(rows)
     for member in GALLERY:
         row = find_run(everyone, corpus, member)
-        if row is None or launcher.find_state(row) in ("running", "queued"):
+        if row is None or launcher.find_state(row) in COMING:
             return member
     return LABELLED
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from topiary.app.jobs.gallery import GALLERY, GIVEN_UP, GalleryRun, find_first, find_run
 from topiary.app.jobs.preparation import MOST_BEFORE_END, STAGES
 from topiary.app.jobs.progress import Notice
+from topiary.app.names import COMING
 
 PREPARATION = sum(stage.seconds for stage in STAGES)  # seconds, as in the attribute of a run of the gallery
 OVER = ("finished", *GIVEN_UP)  # states of runs for which nobody waits
@@ -77,7 +78,7 @@ def measure_gallery(rows: Iterable[Any], state: Callable[[int], str], notice: No
             members.append(_GalleryState(run, row, state(row.number) if row is not None else ""))
     if all(member.state in OVER for member in members):
         return None
-    if not is_working and not any(member.state in ("running", "queued") for member in members):
+    if not is_working and not any(member.state in COMING for member in members):
         return None
     total = PREPARATION + sum(member.run.seconds for member in members)
     if is_working and not any(member.row is not None and member.row.minibatch for member in members):

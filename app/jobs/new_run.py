@@ -26,6 +26,7 @@ from topiary.app.jobs.run_rules import (
     proposes_widths,
     settles_by_itself,
     stops_overfitting,
+    take_measures,
     tries_widths,
 )
 from topiary.engine import models, settings
@@ -52,13 +53,15 @@ def prepare_run(db: Database, request: RunRequest) -> dict[str, Any]:
     store.errors.DamagedRow
         When its row is damaged.
     """
-    row = corpora.find_corpus(db, request.corpus)
+    request, row = take_measures(request), corpora.find_corpus(db, request.corpus)
     until, fork, on, averaged = request.until, request.fork, request.on, request.averaged
     try:
         needs_labels = getattr(models.load(request.model), "NEEDS_LABELS", False)
         config, steps = check_run(row, request, _list_classes(db, row) if needs_labels else ())
         if until:
-            check_plateau(row, averaged=averaged)
+            check_plateau(row)
+        if until and averaged:
+            raise NewRunError("the averaged protocol has a length of its own; leave out either it or the plateau")
         sweep_start, is_default_length = find_sweep_start(config, row), request.minibatches is None
         is_proposed = fork is None and proposes_widths(
             find_preset(request.model, request.preset).texts | dict(request.texts)

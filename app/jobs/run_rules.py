@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from topiary.app.jobs.forks import (
@@ -280,8 +280,10 @@ class RunRequest:
         Whether ``minibatches`` is the length of the parent of a fork, which may end earlier if it overfits.
     threads : int or None
         None: the usual number (:func:`app.jobs.control.start_runs`).
-    averaged, burn_in, samples, paper_point, on, whole
+    on, whole
         As in :class:`app.jobs.plan.RunOptions`.
+    averaged, burn_in, samples, paper_point
+        Likewise; users give them among ``texts``, by the names of `MEASURES`.
     """
 
     corpus: int | str
@@ -304,6 +306,46 @@ class RunRequest:
     keep: int | None = None
     whole: bool = False
     inherits_length: bool = False
+
+
+MEASURES = {
+    "averaged": "averaged",
+    "averaged_burn_in": "burn_in",
+    "averaged_samples": "samples",
+    "paper_point": "paper_point",
+}  # fields of a request that users give like settings, by their names among these
+
+
+def take_measures(request: RunRequest) -> RunRequest:
+    """Return a request whose `MEASURES` are in their fields and no longer among the settings.
+
+    Raises
+    ------
+    NewRunError
+        When one of them cannot be read, or changes nothing.
+    """
+    given = {name: text for name, text in request.texts.items() if name in MEASURES}
+    if not given:
+        return request
+    fields: dict[str, Any] = {MEASURES[name]: _read_measure(name, text) for name, text in given.items()}
+    lengths = [name for name in given if name in ("averaged_burn_in", "averaged_samples")]
+    if lengths and not fields.get("averaged", request.averaged):
+        raise NewRunError(f"{' and '.join(lengths)} without averaged would change nothing; set averaged=true too")
+    texts = {name: text for name, text in request.texts.items() if name not in MEASURES}
+    return replace(request, texts=texts, **fields)
+
+
+def _read_measure(name: str, text: str) -> bool | int:
+    """Return a flag, or the length of the averaged protocol."""
+    text = text.strip().lower()
+    if name in ("averaged", "paper_point"):
+        if text not in ("true", "false"):
+            raise NewRunError(f"{name} must be true or false; got {text!r}")
+        return text == "true"
+    least = 0 if name == "averaged_burn_in" else 1
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) >= least):
+        raise NewRunError(f"{name} must be a whole number of at least {least}; got {text!r}")
+    return int(text)
 
 
 def check_run(corpus: CorpusRow, request: RunRequest, classes: Sequence[str]) -> tuple[Any, int]:
@@ -383,15 +425,13 @@ def list_objections(corpus: CorpusRow, request: RunRequest) -> dict[str, str]:
     return {}
 
 
-def check_plateau(corpus: CorpusRow, *, averaged: bool) -> None:
-    """Refuse to end at a plateau if no test documents can show one, or if it would cut an average short."""
+def check_plateau(corpus: CorpusRow) -> None:
+    """Refuse to end at a plateau if no test documents can show one."""
     if corpus.train_documents == corpus.documents:
         raise NewRunError(
             f"corpus {corpus.name!r} has no test documents, so nobody can tell when a run on it no longer improves; "
             "give the number of mini-batches instead"
         )
-    if averaged:
-        raise NewRunError("the averaged protocol has a length of its own; leave out either it or the plateau")
 
 
 def _check_numbers(corpus: CorpusRow, seed: int, *, averaged: bool) -> None:

@@ -23,6 +23,7 @@ from topiary.app.jobs.estimates import (
     summarize_estimate,
 )
 from topiary.app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, name_step, read_options
+from topiary.app.names import COMING
 from topiary.store import checkpoints, corpora, events, points, queue, runs, snapshots
 from topiary.store.checkpoints import Checkpoint
 from topiary.store.database import Database
@@ -59,7 +60,7 @@ def train_run(db: Database, run: int, *, interrupt: Interrupt | None = None) -> 
         When the run cannot be claimed, or was meanwhile claimed by another process (LostClaim).
     """
     queued = runs.get_run(db, run)
-    if queued.state not in ("queued", "running"):
+    if queued.state not in COMING:
         raise Conflict(f"run {run} is {queued.state}; topiary resume {run} queues it again")
     interrupt = interrupt or Interrupt()
     row = runs.claim_run(db, run, process.identify_process() | keep_lost(queued.process))

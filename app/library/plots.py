@@ -7,17 +7,19 @@ A run is a :class:`Run` of the library, or a pair of a store (its file, URL or d
 
 import sys
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 import holoviews as hv
 import holoviews.plotting.bokeh  # registers the options of both backends
 
+from topiary.app.names import Axis, IntervalKind
 from topiary.app.plots.read import Source
-from topiary.app.plots.request import COLUMN, Axis, FigureRequest, plot_figure, read_width
+from topiary.app.plots.request import COLUMN, FigureRequest, plot_figure, read_width
 from topiary.app.plots.style import save
+from topiary.engine.lens import Weighting
 from topiary.store.database import Database, open_existing
 
-__all__ = ["comparison", "confusion", "groups", "images", "perplexity", "save", "steps", "time", "topics", "tree"]
+__all__ = ["comparison", "groups", "perplexity", "save", "steps", "time", "tree"]
 
 
 def perplexity(*runs: Any, x: Axis = "documents", width: float | str = COLUMN) -> hv.Overlay:
@@ -28,19 +30,6 @@ def perplexity(*runs: Any, x: Axis = "documents", width: float | str = COLUMN) -
 def steps(run: Any, *, x: Axis = "minibatches", width: float | str = COLUMN) -> hv.Overlay:
     """Draw the mean step size of every layer of a run over training."""
     return _draw_figure("steps", (run,), width, x=x)
-
-
-def topics(
-    run: Any,
-    layer: int | None = None,
-    *,
-    topics: Iterable[str] = (),
-    most: int = 10,
-    minibatch: int | None = None,
-    width: float | str = COLUMN,
-) -> hv.Overlay:
-    """Draw topics of a layer as lists of words: those of ``topics``, such as "L1:3", or the ``most`` popular ones."""
-    return _draw_figure("topics", (run,), width, layer=layer, topic=tuple(topics), most=most, minibatch=minibatch)
 
 
 def tree(
@@ -67,21 +56,20 @@ def time(
     column: str | None = None,
     unit: str | None = None,
     moving: int = 1,
-    stacked: bool = False,
-    by: Literal["tokens", "documents"] = "tokens",
+    by: Weighting = "tokens",
     where: Iterable[str] = (),
-    interval: Literal["documents", "topics"] = "documents",
+    interval: IntervalKind = "documents",
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
-    """Draw topics of a layer (default: the top) over time, as lines with 90 % bands or stacked.
+    """Draw topics of a layer (default: the top) over time, as lines with 90 % bands.
 
     ``column`` holds the dates, ``unit`` is the length of the periods, ``moving`` the number of those in a moving mean,
     ``by`` the weight of a document, and ``where`` conditions as in ``source=BBC``.
     With ``interval="topics"`` the intervals also have the differences between samples of the topics.
     """
     chosen = {"layer": layer, "topic": tuple(topics), "most": most, "minibatch": minibatch, "where": tuple(where)}
-    periods = {"unit": unit, "moving": moving, "stacked": stacked}
+    periods = {"unit": unit, "moving": moving}
     return _draw_figure("time", (run,), width, column=column, by=by, interval=interval, **periods, **chosen)
 
 
@@ -92,9 +80,9 @@ def groups(
     topics: Iterable[str] = (),
     most: int | None = None,
     column: str | None = None,
-    by: Literal["tokens", "documents"] = "tokens",
+    by: Weighting = "tokens",
     where: Iterable[str] = (),
-    interval: Literal["documents", "topics"] = "documents",
+    interval: IntervalKind = "documents",
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
@@ -105,24 +93,6 @@ def groups(
     """
     chosen = {"layer": layer, "topic": tuple(topics), "most": most, "minibatch": minibatch, "where": tuple(where)}
     return _draw_figure("groups", (run,), width, column=column, by=by, interval=interval, **chosen)
-
-
-def images(
-    run: Any,
-    layer: int | None = None,
-    *,
-    topics: Iterable[str] = (),
-    most: int = 100,
-    minibatch: int | None = None,
-    width: float | str = COLUMN,
-) -> hv.Image:
-    """Draw topics of images as a grid, the most popular first."""
-    return _draw_figure("images", (run,), width, layer=layer, topic=tuple(topics), most=most, minibatch=minibatch)
-
-
-def confusion(run: Any, *, minibatch: int | None = None, width: float | str = COLUMN) -> hv.Overlay:
-    """Draw the confusion matrix of the classes of test documents; predictions are computed unless stored."""
-    return _draw_figure("confusion", (run,), width, minibatch=minibatch)
 
 
 def comparison(

@@ -20,8 +20,8 @@ from topiary.app.jobs.forks import find_origin, format_default
 from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
-from topiary.app.jobs.run_rules import NewRunError
 from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
+from topiary.app.names import BROKEN
 from topiary.app.views.run_facts import format_estimate
 from topiary.store import annotations, events, notes, snapshots
 from topiary.store import points as run_points
@@ -41,25 +41,13 @@ def write_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     return {name: format_default(_convert_numpy_values(value)) for name, value in settings.items() if value is not None}
 
 
-OPTIONS = {"averaged_burn_in": "burn_in", "averaged_samples": "samples"} | {
-    name: name
-    for name in ("minibatches", "preset", "seed", "threads", "averaged", "paper_point", "on", "name", "until", "keep")
-}  # the field of a request, by the name of an argument of `Store.train`
+OPTIONS = frozenset(("minibatches", "preset", "seed", "threads", "on", "name", "until", "keep"))  # of a request
 
 
 def make_fields(model: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request for a run: its model, and arguments, among them settings of the model.
-
-    Raises
-    ------
-    NewRunError
-        If lengths of the averaged evaluation are given without ``averaged``.
-    """
-    lengths = [name for name in ("averaged_burn_in", "averaged_samples") if given.get(name) is not None]
-    if lengths and not given.get("averaged"):
-        raise NewRunError(f"{' and '.join(lengths)} without averaged would change nothing; give averaged=True too")
+    """Return the fields of a request for a run: its model, and arguments, among them settings of the model."""
     texts = write_settings({name: value for name, value in given.items() if name not in OPTIONS})
-    options = {OPTIONS[name]: _convert_numpy_values(value) for name, value in given.items() if name in OPTIONS}
+    options = {name: _convert_numpy_values(value) for name, value in given.items() if name in OPTIONS}
     return {"model": model, "texts": texts} | options
 
 
@@ -185,7 +173,7 @@ class Run(RunBridges, RunEvidence):
         shown, began = Progress(), time.monotonic()
         try:
             for row, state in follow_run(self._opened.db, self.number):
-                if state in ("failed", "silent"):
+                if state in BROKEN:
                     raise RunFailed(describe_end(self._opened.db, row, state))
                 if callable(progress):
                     progress(self)
@@ -305,10 +293,6 @@ class Run(RunBridges, RunEvidence):
         preset: str = "",
         seed: int | None = None,
         threads: int | None = None,
-        averaged: bool = False,
-        averaged_burn_in: int | None = None,
-        averaged_samples: int | None = None,
-        paper_point: bool = False,
         name: str = "",
         wait: bool = False,
         progress: bool | Watcher = False,
@@ -324,7 +308,7 @@ class Run(RunBridges, RunEvidence):
             The new run starts from the snapshot at or before it; by default from the latest one.
         minibatches, seed : int, optional
             By default those of this run.
-        preset, threads, averaged, averaged_burn_in, averaged_samples, paper_point, name, wait, progress, **settings
+        preset, threads, name, wait, progress, **settings
             As in :meth:`Store.train`; settings that are not given are those of this run.
 
         Raises
@@ -333,9 +317,7 @@ class Run(RunBridges, RunEvidence):
             If the model cannot start from that snapshot, or an argument has an invalid value.
         """
         given = settings | {
-            "minibatches": minibatches, "preset": preset, "seed": seed, "threads": threads, "averaged": averaged,
-            "averaged_burn_in": averaged_burn_in, "averaged_samples": averaged_samples, "paper_point": paper_point,
-            "name": name,
+            "minibatches": minibatches, "preset": preset, "seed": seed, "threads": threads, "name": name,
         }  # fmt: skip
         origin = find_origin(self._opened.db, self.number, minibatch=minibatch)
         (row,), _ = control.start_runs(self._opened.db, request_fork(origin, **make_fields(model, given)))

@@ -1,4 +1,4 @@
-"""The methods of a run that hand its results to other libraries: pyLDAvis, gensim, ArviZ and BERTopic."""
+"""The methods of a run that hand its results to other libraries: pyLDAvis, ArviZ and BERTopic."""
 
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +12,6 @@ from .run_topics import RunTopics
 if TYPE_CHECKING:
     from topiary.app.analysis.hierarchy import Hierarchy
     from topiary.app.analysis.shares import LayerUse
-    from topiary.app.export.bridges import GensimTopics
 
 
 class RunBridges(RunTopics):
@@ -45,26 +44,6 @@ class RunBridges(RunTopics):
         data = collect_pyldavis(self._opened.db, row, find_snapshot_at(self._opened.db, row, minibatch), layer)
         tables = (pd.DataFrame(data[name]) for name in ("mdsDat", "tinfo", "token.table"))
         return PreparedData(*tables, *(data[name] for name in ("R", "lambda.step", "plot.opts", "topic.order")))
-
-    def to_gensim(self, layer: int = 1, *, minibatch: int | None = None) -> "GensimTopics":
-        """Return the topics of a layer with the methods of gensim's models.
-
-        Returns
-        -------
-        GensimTopics
-            ``get_topics()``, ``show_topic(k)``, ``show_topics()``, ``get_document_topics(document)``,
-            ``iterate_document_topics()``, ``id2word`` and ``num_topics``; needs no gensim.  Topic k is column k of
-            :meth:`weights`.
-
-        Raises
-        ------
-        LookupError
-            When there is no such layer.
-        """
-        from topiary.app.export.bridges import GensimTopics
-
-        hierarchy, use = self._read_layer(layer, minibatch)
-        return GensimTopics(hierarchy, layer, use)
 
     def to_arviz(self, *others: Self | int) -> Any:
         """Return the curves of the run for ArviZ.

@@ -168,10 +168,6 @@ class Store:
         preset: str = "",
         seed: int = 1,
         threads: int | None = None,
-        averaged: bool = False,
-        averaged_burn_in: int | None = None,
-        averaged_samples: int | None = None,
-        paper_point: bool = False,
         on: str = "",
         name: str = "",
         wait: bool = False,
@@ -199,10 +195,6 @@ class Store:
             Random seed; the same seed gives the same topics with any number of ``threads``.
         threads : int, optional
             Number of threads of the kernels; up to 2 by default.
-        averaged, averaged_burn_in, averaged_samples
-            Whether to follow the averaged protocol of the paper's Table 1, and its length.
-        paper_point : bool, default=False
-            Whether to evaluate all test documents with 600 sweeps at the end.
         on : str
             Where to sweep documents: ``"local:2"`` for two processes here, or the address of a Dask scheduler.  The
             topics are the same.  ``"gpu"`` sweeps them by a graphics processor, in single precision, and
@@ -225,8 +217,7 @@ class Store:
         """
         given = settings | {
             "layers": layers, "inference": inference, "minibatches": minibatches, "preset": preset, "seed": seed,
-            "threads": threads, "averaged": averaged, "averaged_burn_in": averaged_burn_in,
-            "averaged_samples": averaged_samples, "paper_point": paper_point, "on": on, "name": name,
+            "threads": threads, "on": on, "name": name,
         }  # fmt: skip
         (run,) = self.train_group(corpus, model, wait=wait, progress=progress, **given)
         return run

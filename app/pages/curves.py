@@ -12,6 +12,7 @@ from panel.viewable import Viewable
 from topiary.app.jobs.estimates import ESTIMATE_NAMES, POINT, find_burn_in, find_estimate_name
 from topiary.app.jobs.plan import STEPS, describe_protocol, find_part, name_step
 from topiary.app.live.history import History, PointColumns
+from topiary.app.names import COMING
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
@@ -199,7 +200,7 @@ class WatchCurves(MessagePart):
         number = self._runs[0] if self._runs else 0
         if self._context.feed.get_cached_history(number) is None:
             sentence = "Reading the points of this run …"
-        elif self._context.feed.state(number) in ("queued", "running"):
+        elif self._context.feed.state(number) in COMING:
             sentence = "The curve begins with the second evaluation."
         else:
             sentence = "This run has too few points for a curve."

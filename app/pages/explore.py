@@ -29,10 +29,10 @@ from topiary.app.pages.film import Film
 from topiary.app.pages.filters import DocumentFilters, SelectionReader
 from topiary.app.pages.messages import LatestRequest, TreePage, on
 from topiary.app.pages.notes import NoteWriter
-from topiary.app.pages.refining import CloserLooks, CorpusRefiner, FinerTopics
+from topiary.app.pages.refining import CloserLooks, CorpusRefiner
 from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
-from topiary.app.pages.session import CHOICES, DEFAULTS, Context, read_field
+from topiary.app.pages.session import CHOICES, DEFAULTS, Context
 from topiary.app.pages.topic_documents import TopicDocuments
 from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
@@ -45,7 +45,6 @@ from topiary.app.views.explore.controls import (
     draw_tree_foot,
 )
 from topiary.app.views.explore.detail import ONLY_ROOT, draw_column_topics, draw_missing_topic, draw_topic
-from topiary.app.views.explore.refining import draw_opened_list
 from topiary.app.views.explore.top_topics import draw_top_topics
 from topiary.app.views.explore.word_card import WordPassages, draw_word_card
 from topiary.app.views.filters import draw_selection
@@ -74,7 +73,7 @@ _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "detail"),
     *("direction", "part", "label", "light", "sure", "relevance", "search"),
-    *("picture", "relation", "where", "finer", "unfolded"),
+    *("picture", "relation", "where"),
 )
 
 
@@ -142,7 +141,6 @@ class ExplorePage(TreePage):
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
         self._looks = CloserLooks(context, self._redraw_looks)
-        self._finer = FinerTopics(context, self._draw_again)
         self._fetch()
         if self._hierarchy is None:
             self._draw_nothing()
@@ -167,8 +165,6 @@ class ExplorePage(TreePage):
             light=view.light == "shown",
             sure=view.sure == "shown",
             detail=self._detail_rule,
-            finer=frozenset(view.finer),
-            unfolded=frozenset(view.unfolded),
         )
         return choice if self._hierarchy is None else self._kept_topic.choice(self._hierarchy, choice)
 
@@ -280,16 +276,6 @@ class ExplorePage(TreePage):
     @on("place")
     def _open_document(self, number: int) -> None:
         self._put(page="documents", documents=(number,), trail=(), tab="")
-
-    @on("finer")
-    def _toggle_finer(self, value: str) -> None:
-        """Open a run that refines a topic below that topic, or one of its topics, such as ``12/L3:4``; or fold it."""
-        if "/" in value:
-            self._put_text("unfolded", ",".join(toggle_identity(self._view.unfolded, value)))
-        elif value.isascii() and value.isdecimal():
-            runs = read_field("finer", ",".join(map(str, {*self._view.finer} ^ {int(value[:9])})))
-            kept = tuple(each for each in self._view.unfolded if int(each.partition("/")[0]) in runs)
-            self._put(finer=runs, unfolded=kept)
 
     @on("rename")
     def _rename(self, topic: Node, value: str) -> None:
@@ -504,7 +490,7 @@ class ExplorePage(TreePage):
         if self._is_map_shown(hierarchy):
             self._draw_map(hierarchy)
             return
-        hierarchy, choice = self._finer.add(hierarchy), self.choice
+        choice = self.choice
         previous_order = self._drawing.layout.order() if self._drawing else None
         selected, previous_hierarchy = self._find_selected(), self._previous
         drawing = draw_tree(
@@ -531,8 +517,7 @@ class ExplorePage(TreePage):
             explain_threshold(hierarchy, choice),
             self._child,
         ]
-        foot = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_opened_list(drawing.opened)
-        self._foot.html = foot + draw_column_topics(hierarchy)
+        self._foot.html = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_column_topics(hierarchy)
 
     def _draw_controls(self, hierarchy: Hierarchy) -> None:
         subject = self._find_report_subject()
@@ -579,7 +564,7 @@ class ExplorePage(TreePage):
             hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
             sent=self._notes.sent, focus=self._notes.focus,
-            closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy, opened=self._view.finer),
+            closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
         )  # fmt: skip
 
     def _add_seeds(self, hierarchy: Hierarchy) -> Hierarchy:
@@ -655,7 +640,7 @@ class ExplorePage(TreePage):
     @on("save")
     def _save(self, hierarchy: Hierarchy, value: str) -> None:
         previous = self._drawing.layout.order() if self._drawing else None
-        hierarchy = self._finer.add(self._add_seeds(hierarchy))
+        hierarchy = self._add_seeds(hierarchy)
         send_tree_file(
             self._tree, hierarchy, self.choice, value, aspect=self._aspect, previous=previous,
             on_map=self._make_map_choice() if self._is_map_shown(hierarchy) else None,

@@ -28,11 +28,10 @@ from topiary.app.views.tree.picture import TreeChoice
 _AHEAD = 4  # snapshots after the one on screen that are read before they are asked for
 _BEHIND = 2  # the same before it
 _TRACK_POINTS = 240  # of the curve below the cursor
-_SIDES = 2  # pinned snapshots at most: A and B
 
 
 class FilmBar(Component):
-    """The bar in the browser: play, a slider that stops at the snapshots kept, pins, and a file to save.
+    """The bar in the browser: play, a slider that stops at the snapshots kept, and a file to save.
 
     Parameters
     ----------
@@ -46,10 +45,6 @@ class FilmBar(Component):
         Name of a step of the run, such as "sweep".
     note : str
         A remark about the snapshot on screen; by default its number among all.
-    pins : list of int
-        Numbers of the snapshots pinned as A and B, 0 for none.
-    comparable : bool
-        Whether two different snapshots are pinned.
     busy : str
         The request under way that takes seconds: "largest" while changes are measured, "film" while a file is made.
     on_message : (message) -> None
@@ -61,8 +56,6 @@ class FilmBar(Component):
     track = param.String(default="")
     step = param.String(default="step")
     note = param.String(default="")
-    pins = param.List(default=[0, 0])
-    comparable = param.Boolean(default=False)
     busy: Any = param.Selector(default="", objects=["", "largest", "film"])
 
     _bundle = find_asset("js/film.js")
@@ -126,7 +119,7 @@ class Film(MessagePart):
         self._is_reading = False  # a snapshot that was not asked for yet
         self._open = True
         self.bar = FilmBar(self.handle, css_classes=[css_class])
-        context.view.param.watch(self._on_view, ["page", "run", "snapshot", "pins"])
+        context.view.param.watch(self._on_view, ["page", "run", "snapshot"])
         context.on_tick(self._on_tick)
         context.on_close(self._close)
         self._choose_run()
@@ -190,14 +183,9 @@ class Film(MessagePart):
     # ------------------------------------------------------------- drawing
 
     def _draw(self) -> None:
-        view = self._context.view
-        pins = [*view.pins[:_SIDES], 0, 0][:_SIDES]
-        place = self._find_place()
-        self.bar.param.update(
-            place=place, pins=pins, comparable=all(pins) and pins[0] != pins[1], note=self._describe_change(place)
-        )
-        pinned = next((moment.minibatch for moment in self._moments if moment.number == view.snapshot), None)
-        self._on_cursor(pinned)
+        place, snapshot = self._find_place(), self._context.view.snapshot
+        self.bar.param.update(place=place, note=self._describe_change(place))
+        self._on_cursor(next((moment.minibatch for moment in self._moments if moment.number == snapshot), None))
 
     def _draw_track(self) -> None:
         """Draw the curve and the ticks of all snapshots."""
@@ -316,25 +304,7 @@ class Film(MessagePart):
         after = by_size.index(on_screen) + 1 if self._context.view.snapshot and on_screen in by_size else 0
         self._go(by_size[after % len(by_size)])
 
-    # ---------------------------------------------------- pins and the file
-
-    @on("pin")
-    def _pin(self, value: int, number: int) -> None:
-        """Pin a snapshot as A (0) or B (1); a second time takes the pin away."""
-        side = value
-        if side not in range(_SIDES) or number not in [moment.number for moment in self._moments]:
-            return
-        pins = [*self._context.view.pins[:_SIDES], 0, 0][:_SIDES]
-        pins[side] = 0 if pins[side] == number else number
-        self._context.view.pins = tuple(pins) if any(pins) else ()
-
-    @on("compare")
-    def _compare(self) -> None:
-        a, b = [*self._context.view.pins, 0, 0][:_SIDES]
-        if a and b:
-            self._context.view.param.update(
-                page="compare", partner=self._run, partner_snapshot=a, snapshot=b, roots=(), partner_roots=(), tab=""
-            )
+    # ------------------------------------------------------------ the file
 
     @on("film")
     def _save(self) -> None:

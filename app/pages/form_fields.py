@@ -5,6 +5,7 @@ from typing import Any
 
 from topiary.app.ingest import options
 from topiary.app.ingest.options import SEPARATORS, ImportOptions
+from topiary.app.ingest.source import COLUMNS
 from topiary.app.ingest.text.languages import NAMES
 from topiary.app.jobs import gpu
 from topiary.app.jobs.cluster import place
@@ -14,7 +15,6 @@ from topiary.app.views.runs.new_run_form import FormField, describe_bounds, name
 from topiary.engine.settings import Setting
 from topiary.store.corpus_rows import CorpusRow
 
-ROLES = ("text_column", "title_column", "label_column", "split_column")
 LABELS = {  # without vocabulary and metadata, whose files are uploaded together with the documents
     "name": "Name",
     "stop_words": "Stop words",
@@ -111,7 +111,7 @@ def make_option_field(
     choices: Any = _CHOICES.get(name, ())
     if name == "format":
         choices = (("", "detected"), *formats)
-    if name in ROLES and columns:
+    if name in COLUMNS and columns:
         names = dict.fromkeys((*columns, *([typed] if typed else ())))
         choices = (("", "detected"), *((item, item) for item in names))
     kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"

@@ -18,12 +18,13 @@ from topiary.app.ingest.report import (
     describe_parts,
     load_report,
 )
+from topiary.app.ingest.source import COLUMNS
 from topiary.app.ingest.text.cleaning import make_storable
 from topiary.app.jobs import progress
 from topiary.app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
 from topiary.app.jobs.uploads import ADDRESS, SEVERAL
 from topiary.app.pages.components import Board
-from topiary.app.pages.form_fields import LABELS, ROLES, make_option_field, reword_options
+from topiary.app.pages.form_fields import LABELS, make_option_field, reword_options
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
 from topiary.app.views.runs.corpus_form import (
@@ -39,7 +40,7 @@ from topiary.app.views.runs.corpus_form import (
 from topiary.app.views.runs.new_run_form import FormField, name_labels
 from topiary.store import corpora, corpus_rows, corpus_writer
 
-# Options that are never folded away; for files with columns, neither are ROLES.
+# Options that are never folded away; for files with columns, neither are COLUMNS.
 FIRST = ("name", "stop_words", "max_words")
 CELLS = ("separator", "quote")  # not folded away for files with separated cells
 RECOMMENDABLE = (STRIP_MAIL, LEAVE_OUT_COMMON)
@@ -397,9 +398,9 @@ class NewCorpusForm(MessagePart):
         if self._report is None or not self._report.columns:
             return ()
         if any(column.role == "text" for column in self._report.columns):
-            return ROLES
+            return COLUMNS
         described = "metadata" in self._report.understood
-        return tuple(role for role in ROLES if role != "text_column") if described else ()
+        return tuple(role for role in COLUMNS if role != "text_column") if described else ()
 
     def _list_proposed(self) -> tuple[str, ...]:
         """Return the options of PROPOSED that are proposed or set."""

@@ -33,7 +33,7 @@ from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.run_fields import GOOD, MODEL_GROUP, OWN, QUICK, UNTIL_GOOD, WITH_LABELS
 from topiary.app.pages.session import ANOTHER_RUN, Context
-from topiary.app.views.runs.new_run_form import BACK, FormField, draw_error, draw_new_run_form, draw_sheet, name_labels
+from topiary.app.views.runs.new_run_form import FormField, draw_new_run_form, draw_no_form, name_labels
 from topiary.engine import models, settings
 from topiary.engine.settings import ALWAYS, Setting
 from topiary.store import corpora, corpus_rows, runs
@@ -117,7 +117,7 @@ class NewRunForm(MessagePart):
             return
         if isinstance(offer, str):
             self._offer = None
-            self.board.html = _draw_no_form(f"Continue run {request.run}" if request else "New run", offer)
+            self.board.html = draw_no_form(f"Continue run {request.run}" if request else "New run", offer)
             return
         self._offer = offer
         if self._texts.get("corpus") not in {str(row.number) for row in offer.corpora}:
@@ -223,7 +223,6 @@ class NewRunForm(MessagePart):
             model=model,
             texts=texts,
             minibatches=int(self._get_text("minibatches")) if is_given else None,
-            averaged=self._get_text("averaged") == "true",
             seed=seeds[0],
             seeds=seeds if len(seeds) > 1 else (),
             name=self._get_text("name")[:200],
@@ -275,7 +274,6 @@ class NewRunForm(MessagePart):
         """Return the defaults of the fields that every model has."""
         return {
             "seed": self._choose_seed(),
-            "averaged": "false",
             "name": "",
             "preset": RECOMMENDED,
             form_fields.PLACE: form_fields.HERE,
@@ -445,12 +443,6 @@ def _explain_no_origin(db: Database, request: ForkRequest) -> str:
     if request.snapshot:
         return f"Run {request.run} has no such snapshot (any more); continue it from another one."
     return f"Run {request.run} has no topics yet; it can be continued after its first snapshot."
-
-
-def _draw_no_form(heading: str, sentence: str) -> str:
-    """Draw the page without a form: the reason and a button back."""
-    reason = f"<fieldset>{draw_error(sentence)}</fieldset>"
-    return draw_sheet((heading, ""), f'<div class="tp-form">{reason}<div class="tp-form-acts">{BACK}</div></div>')
 
 
 def _make_title(origin: ForkOrigin | None) -> tuple[str, str]:

@@ -1,8 +1,7 @@
 """A closer look from a page: corpora of the documents of a topic or of a selection, and the runs on them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -166,17 +165,14 @@ class CloserLooks:
         self._origins: dict[int, str] = {}
         context.on_tick(self._on_tick)
 
-    def draw_topic(self, hierarchy: Hierarchy, node: Node, *, busy: bool, opened: Sequence[int]) -> str:
-        """Return the section of a topic's panel; what is missing is read, and the page drawn again.
-
-        The tree shows the topics of the runs ``opened``.
-        """
+    def draw_topic(self, hierarchy: Hierarchy, node: Node, *, busy: bool) -> str:
+        """Return the section of a topic's panel; what is missing is read, and the page drawn again."""
         subject = hierarchy.run, hierarchy.snapshot, node, self._context.view.where
         if (subject != self._subject or self._stamp != self._stamp_runs()) and subject != self._pending:
             self._pending = subject
             work = partial(read_closer_look, self._context, hierarchy, node, subject[3])
             self._context.later(work, partial(self._receive, subject), self._fail)
-        return draw_closer_look(node, self._look if subject == self._subject else None, busy=busy, opened=opened)
+        return draw_closer_look(node, self._look if subject == self._subject else None, busy=busy)
 
     def draw_origin(self, run: int) -> str:
         """Return the line about where the documents of a run come from; empty for a corpus that was imported."""
@@ -215,71 +211,6 @@ class CloserLooks:
         self._origins[run] = line
         if line:
             self._changed()
-
-
-class FinerTopics:
-    """The topics of the runs that refine topics of the hierarchy on screen, read in another thread.
-
-    Parameters
-    ----------
-    context : Context
-    changed : () -> None
-        Draws the tree again, once they are read and when those runs have other topics.
-    """
-
-    def __init__(self, context: Context, changed: Callable[[], None]) -> None:
-        self._context = context
-        self._changed = changed
-        self._run = 0  # which was read last
-        self._found: Mapping[Node, tuple[Hierarchy, ...]] = {}
-        self._stamp: tuple[object, ...] = ()  # of the runs at that time
-        self._is_pending = False
-        context.on_tick(self._on_tick)
-
-    def add(self, hierarchy: Hierarchy) -> Hierarchy:
-        """Return a hierarchy with the topics of the runs that refine its topics, as far as they are known."""
-        if self._run != hierarchy.run or self._stamp != self._stamp_runs():
-            self._read(hierarchy.run)
-        return replace(hierarchy, finer=self._found) if self._run == hierarchy.run and self._found else hierarchy
-
-    def _read(self, run: int) -> None:
-        if not self._is_pending and (self._found or len(self._context.feed.runs()) > 1):
-            self._is_pending = True
-            receive = partial(self._receive, run, self._stamp_runs())
-            self._context.later(partial(read_finer_topics, self._context, run), receive, self._fail)
-
-    def _receive(self, run: int, stamp: tuple[object, ...], found: Mapping[Node, tuple[Hierarchy, ...]]) -> None:
-        had = self._found if self._run == run else {}
-        self._is_pending, self._run, self._stamp, self._found = False, run, stamp, found
-        if found != had:
-            self._changed()
-
-    def _fail(self) -> None:
-        self._is_pending = False
-
-    def _stamp_runs(self) -> tuple[object, ...]:
-        """Return what changes when there are more runs, or when those that were found have other topics."""
-        feed = self._context.feed
-        finer = [each.run for group in self._found.values() for each in group]
-        latest = [feed.latest(number) for number in finer]
-        return len(feed.runs()), *(0 if each is None else each.number for each in latest)
-
-    def _on_tick(self, _: Tick) -> None:
-        view = self._context.view
-        if view.page == "explore" and self._stamp != self._stamp_runs():
-            self._read(view.run)
-
-
-def read_finer_topics(context: Context, run: int) -> dict[Node, tuple[Hierarchy, ...]]:
-    """Return the topics of the runs that refine a topic of a run, by that topic; this waits for the store."""
-    found: dict[Node, tuple[Hierarchy, ...]] = {}
-    by_corpus = {corpus.number: origin.topic for corpus, origin in list_refinements(context.db, run)}
-    for row in sorted(context.feed.runs(), key=lambda row: row.number):
-        topic, latest = by_corpus.get(row.corpus), context.feed.latest(row.number)
-        hierarchy = None if topic is None or latest is None else context.feed.hierarchy(row.number, latest.number)
-        if topic is not None and hierarchy is not None:
-            found[topic] = (*found.get(topic, ()), hierarchy)
-    return found
 
 
 def read_closer_look(context: Context, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> CloserLook:

@@ -40,7 +40,7 @@ def check_goal(corpus: CorpusRow, request: RunRequest) -> dict[str, str]:
     """Return why a quick run cannot tell when it is good, by the field of the goal; else nothing."""
     try:
         if request.until:
-            check_plateau(corpus, averaged=request.averaged)
+            check_plateau(corpus)
     except NewRunError as error:
         return {"goal": str(error)}
     return {}
@@ -74,7 +74,7 @@ def make_preset_fields(model: str, chosen: str) -> list[FormField]:
 
 
 def make_own_fields(texts: Mapping[str, str], about_length: str) -> list[FormField]:
-    """Return the fields of length, seeds, averaged protocol and name.
+    """Return the fields of length, seeds and name.
 
     Parameters
     ----------
@@ -87,11 +87,9 @@ def make_own_fields(texts: Mapping[str, str], about_length: str) -> list[FormFie
         "The same seed gives the same topics, bit for bit. Several, as in 1-5 or 1,2,7, start a run for each; "
         "together they show what is due to chance."
     )
-    averaged = "The protocol of the papers' tables; costs a sweep of all test documents per mini-batch."
     rows = (
         ("minibatches", OWN["minibatches"], about_length, "text"),
         ("seed", OWN["seed"], seeds, "text"),
-        ("averaged", "Averaged perplexity too", averaged, "flag"),
         ("name", "Name", "Optional; shown with the run in lists.", "text"),
     )
     return [FormField(name, label, text, kind, texts[name], group=LENGTH_GROUP) for name, label, text, kind in rows]

@@ -9,16 +9,20 @@ import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 from urllib.parse import parse_qsl, quote, unquote
 
 import param
 
-from topiary.app.analysis.hierarchy import IDENTITY, format_identity, parse_identity
+from topiary.app.analysis.hierarchy import format_identity, parse_identity
+from topiary.app.names import AXES, INTERVALS, MOVING
+from topiary.app.views.compare.table import SORT_WORDS
 from topiary.app.views.top_bar import NAMES
+from topiary.app.views.tree.opening import RULES
 from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import RELATED as RELATION
-from topiary.engine.lens.periods import UNITS
+from topiary.engine.hierarchy.tree import Direction, Part
+from topiary.engine.lens import UNITS, Weighting
 
 if TYPE_CHECKING:
     from topiary.app.analysis.reader import StoreReader
@@ -71,11 +75,8 @@ class View(param.Parameterized):
     identity number (column + 1) in layer ``layer``.  The tree draws at most ``most`` topics of a layer.
     ``threshold`` None means the threshold that `app.views.tree.opening` finds for the topics shown; the tree on the
     explore page then shows the heaviest children instead, as many as ``detail`` says.
-    ``finer`` are runs on the documents of a topic whose topics the tree shows below it, ``unfolded`` those of their
-    topics whose children it shows too.
     ``light`` says whether list and tree show topics with few tokens, ``sure`` whether the tree shows only sure edges.
     ``picture`` chooses the tree or the map of layer 1, which joins topics with a correlation of at least ``relation``.
-    ``pins`` are the snapshots pinned as A and B in the film, 0 = none.
     ``search`` is the text in the search field of the explore page.
     ``relevance`` is the lambda by which the words of topics are ranked; 1 ranks them by probability.
 
@@ -95,7 +96,7 @@ class View(param.Parameterized):
     time or by group, ``trend_layer`` the layer (0 = the top one), ``trend_topic`` the topic whose groups, or children
     over time, are shown, ``column`` the column of dates or groups ("" = the first one), ``unit`` the length of the
     periods, ``moving`` the number of periods of the moving mean, ``weigh`` whether a document counts by its tokens or
-    as one, ``drawn`` the form of the picture, ``interval`` what intervals contain, and ``zoomed`` whether it shows only
+    as one, ``interval`` what intervals contain, and ``zoomed`` whether it shows only
     a range of dates that was selected.  ``group`` is compared with ``against`` ("" = each group, and all others);
     ``effects`` is the order of the table.  On the page of a word, which is ``word``, they mean the same, and the first
     topic of ``trail`` is the one whose words are marked around it.
@@ -107,7 +108,6 @@ class View(param.Parameterized):
     page: Any = param.Selector(default="watch", objects=list(NAMES))
     run = param.Integer(default=0, bounds=(0, None))
     snapshot = param.Integer(default=0, bounds=(0, None))
-    pins = TupleParameter(param.Integer(default=0, bounds=(0, None)), most=2, different=False)
     layer = param.Integer(default=1, bounds=(1, 999))
     topic = param.Integer(default=0, bounds=(0, None))
     roots = TupleParameter(TopicParameter())
@@ -115,26 +115,24 @@ class View(param.Parameterized):
     hidden = TupleParameter(TopicParameter())
     most = param.Integer(default=40, bounds=(1, 100_000))
     threshold = param.Number(default=None, bounds=(0.0, 1e6), allow_None=True)
-    detail: Any = param.Selector(default="normal", objects=["backbone", "normal", "all"])
-    direction: Any = param.Selector(default="down", objects=["down", "up"])
-    part: Any = param.Selector(default="union", objects=["union", "shared", "unique"])
+    detail: Any = param.Selector(default="normal", objects=list(RULES))
+    direction: Any = param.Selector(default="down", objects=list(get_args(Direction)))
+    part: Any = param.Selector(default="union", objects=list(get_args(Part)))
     light: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     sure: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
-    finer = TupleParameter(param.Integer(default=1, bounds=(1, None)), most=20)
-    unfolded = TupleParameter(param.String(default="1/L1:1", regex=rf"\A[1-9][0-9]{{0,8}}/{IDENTITY}\Z"))
     search = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     relevance = param.Number(default=TRADE, bounds=(0.0, 1.0))
     picture: Any = param.Selector(default="tree", objects=["tree", "map"])
     relation = param.Number(default=RELATION, bounds=(0.0, 1.0))
     overlay = TupleParameter(param.Integer(default=1, bounds=(1, None)))
-    axis: Any = param.Selector(default="minibatches", objects=["minibatches", "documents", "seconds"])
+    axis: Any = param.Selector(default="minibatches", objects=list(AXES))
     label = param.Integer(default=0, bounds=(0, None))
     tab = param.String(default="", regex=r"\A[a-z0-9-]{0,400}\Z")
     partner = param.Integer(default=0, bounds=(0, None))
     partner_snapshot = param.Integer(default=0, bounds=(0, None))
     partner_roots = TupleParameter(TopicParameter())
     side: Any = param.Selector(default="run", objects=["run", "partner"])
-    sort: Any = param.Selector(default="change", objects=["change", "score", "share", "popularity", "margin"])
+    sort: Any = param.Selector(default="change", objects=list(SORT_WORDS))
     listed = param.Integer(default=0, bounds=(0, 999))
     pairs = param.Integer(default=40, bounds=(1, 100_000))
     identical: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
@@ -151,10 +149,9 @@ class View(param.Parameterized):
     trend_topic = TupleParameter(TopicParameter(), most=1)
     column = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     unit: Any = param.Selector(default="automatic", objects=["automatic", *UNITS])
-    moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
-    weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
-    drawn: Any = param.Selector(default="lines", objects=["lines", "areas", "stream"])
-    interval: Any = param.Selector(default="documents", objects=["documents", "topics"])
+    moving: Any = param.Selector(default="1", objects=list(MOVING))
+    weigh: Any = param.Selector(default="tokens", objects=list(get_args(Weighting)))
+    interval: Any = param.Selector(default="documents", objects=list(INTERVALS))
     zoomed: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     group = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     against = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
@@ -241,14 +238,11 @@ ANOTHER_RUN = {
     name: DEFAULTS[name]
     for name in (
         "snapshot",
-        "pins",
         "layer",
         "topic",
         "roots",
         "closed",
         "hidden",
-        "finer",
-        "unfolded",
         "most",
         "threshold",
         "overlay",

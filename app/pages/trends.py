@@ -9,11 +9,12 @@ from panel.viewable import Viewable
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import split_ranges, write_date_range
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.reader import GROUPS, TIME, RunDocuments, TrendQuestion
 from topiary.app.analysis.trends import MOST_TOPICS, TimeFigure, rank_effects
 from topiary.app.analysis.typical import TypicalWords, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.live.ticks import Tick
+from topiary.app.names import UNFINISHED, IntervalKind
 from topiary.app.pages.filters import DocumentFilters, add_condition, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
 from topiary.app.pages.messages import on
@@ -92,7 +93,7 @@ NO_DOCUMENTS = "No document meets all filters."
 _WAITING = "Measuring the shares of topics …"
 _FIELDS = (
     "run", "snapshot", "where", "trend", "trend_layer", "trend_topic", "column", "unit", "moving", "weigh",
-    "drawn", "interval", "zoomed", "group", "against", "effects",
+    "interval", "zoomed", "group", "against", "effects",
 )  # fmt: skip
 
 
@@ -109,7 +110,6 @@ class TrendRequest(NamedTuple):
     unit: str
     moving: str
     weigh: str
-    drawn: str
     interval: str
     zoomed: str
     group: str
@@ -138,7 +138,7 @@ def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | No
     choices = choose(hierarchy, offered, request)
     page = TrendPage(hierarchy, choices, documents=corpus.documents, source=source)
     if found is None:
-        if row.state in ("queued", "running", "paused"):
+        if row.state in UNFINISHED:
             return MeasuredAnswer(request, page._replace(note=NO_SHARES))
         goes_on = context.actions.place_documents(row.number, corpus.documents)
         return MeasuredAnswer(request, page._replace(note=PLACING if goes_on else NOT_PLACED.format(run=row.number)))
@@ -161,7 +161,7 @@ def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: Trend
     column = names.date if trend == "time" else names.group
     return TrendChoices(
         trend, layer, topic, column, names.dates, names.groups, request.unit, request.moving, request.weigh,
-        request.drawn, request.interval,
+        request.interval,
         zoomed=request.zoomed == "shown",
         effects=EffectChoices(request.effects, request.group, request.against),
         where=request.where,
@@ -238,7 +238,7 @@ class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
     context : Context
     """
 
-    fields: ClassVar = {name: name for name in ("trend", "unit", "moving", "weigh", "drawn", "interval", "effects")}
+    fields: ClassVar = {name: name for name in ("trend", "unit", "moving", "weigh", "interval", "effects")}
 
     def __init__(self, context: Context) -> None:
         super().__init__(context, "trends", _FIELDS, _WAITING)
@@ -262,7 +262,7 @@ class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
         topic = view.trend_topic[0] if view.trend_topic else ""
         return TrendRequest(
             view.run, view.snapshot, view.where, view.trend, view.trend_layer, topic, view.column, view.unit,
-            view.moving, view.weigh, view.drawn, view.interval, view.zoomed, view.group, view.against, view.effects,
+            view.moving, view.weigh, view.interval, view.zoomed, view.group, view.against, view.effects,
         )  # fmt: skip
 
     def _read(self, request: TrendRequest, known: TrendAnswer | None) -> TrendAnswer:

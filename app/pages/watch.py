@@ -14,6 +14,7 @@ from topiary.app.jobs.estimates import CURVES, Curve, read_concentrations
 from topiary.app.jobs.forks import list_remedies
 from topiary.app.jobs.plan import name_step
 from topiary.app.live.ticks import Tick
+from topiary.app.names import COMING
 from topiary.app.pages.components import Board, Message
 from topiary.app.pages.curves import TALL_STYLE, WatchCurves
 from topiary.app.pages.film import Film
@@ -35,7 +36,6 @@ from topiary.store import events
 from topiary.store.run_rows import RunRow
 
 FIRST = "The first topics come with the first snapshot. On a new machine it compiles for about 20 s, once."
-COMING = ("queued", "running")  # states of a run that will have topics later
 
 
 class TopicPreview(MessagePart):

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from topiary.app.analysis.errors import ReadError
 from topiary.app.jobs.plan import find_part
 from topiary.app.live.history import PointColumns
+from topiary.app.names import Axis
 from topiary.app.plots.read import Source, name_source
-from topiary.app.plots.request import COLUMN, Axis, FigureRequest
+from topiary.app.plots.request import COLUMN, FigureRequest
 from topiary.app.plots.style import choose_line_style, set_options, set_size
 
 _LABELS: dict[Axis, str] = {

@@ -6,11 +6,8 @@ from functools import cached_property
 from topiary.app.analysis.comparison import Comparison, compare
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.predictions import Classified
-from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.live.history import History, PointColumns
-from topiary.app.live.predictions import fetch_predictions
 from topiary.app.names import name_inference, name_model
 from topiary.app.plots.request import FigureRequest
 from topiary.engine.hierarchy.tree import Node
@@ -56,16 +53,6 @@ class Source:
     def hierarchy(self, minibatch: int | None = None) -> Hierarchy:
         """Return the hierarchy of the snapshot at or before a mini-batch (None = the newest)."""
         return self.reader.hierarchy_at(self.row, minibatch)
-
-    def predictions(self, minibatch: int | None = None) -> Classified:
-        """Return the predicted classes of documents, from the store or newly computed.
-
-        Raises
-        ------
-        ReadError
-            When the run predicts no classes.
-        """
-        return fetch_predictions(self.db, self.row, find_snapshot_at(self.db, self.row, minibatch).number)
 
 
 def name_source(source: Source) -> str:

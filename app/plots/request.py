@@ -2,12 +2,12 @@
 
 import importlib
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from topiary.app.analysis.errors import ReadError
+from topiary.app.names import Axis, IntervalKind
+from topiary.engine.lens import Weighting
 
-Axis: TypeAlias = Literal["seconds", "documents", "minibatches"]
-AXES: tuple[Axis, ...] = ("seconds", "documents", "minibatches")
 COLUMN, PAGE = 3.3, 6.8  # inches, the widths of a column and of a page with two columns
 LEAST_WIDTH, MOST_WIDTH = 1.5, 40.0  # inches; no word fits into a narrower figure
 
@@ -37,8 +37,6 @@ class FigureRequest(NamedTuple):
         Length of the periods; by default chosen by density.
     moving : int, optional
         Odd number of periods of the moving mean.
-    stacked : bool, optional
-        Whether topics over time are stacked.
     by : "tokens" or "documents", optional
         Weight of a document.
     where : tuple of str
@@ -57,10 +55,9 @@ class FigureRequest(NamedTuple):
     column: str | None = None
     unit: str | None = None
     moving: int | None = None
-    stacked: bool | None = None
-    by: Literal["tokens", "documents"] | None = None
+    by: Weighting | None = None
     where: tuple[str, ...] = ()
-    interval: Literal["documents", "topics"] | None = None
+    interval: IntervalKind | None = None
 
 
 def read_width(width: str | float) -> float:
@@ -97,14 +94,11 @@ class FigureKind(NamedTuple):
 
 _DOCUMENTS = ("layer", "topic", "minibatch", "most", "column", "by", "where", "interval")
 KINDS = {
-    "comparison": FigureKind("topics", ("layer", "topic", "minibatch", "most"), (2, 2)),
-    "confusion": FigureKind("images", ("minibatch",), (1, 1)),
+    "comparison": FigureKind("comparison", ("layer", "topic", "minibatch", "most"), (2, 2)),
     "groups": FigureKind("trends", _DOCUMENTS, (1, 1)),
-    "images": FigureKind("images", ("layer", "topic", "minibatch", "most"), (1, 1)),
     "perplexity": FigureKind("curves", ("x",), (1, 6)),
     "steps": FigureKind("curves", ("x",), (1, 1)),
-    "time": FigureKind("trends", (*_DOCUMENTS, "unit", "moving", "stacked"), (1, 1)),
-    "topics": FigureKind("topics", ("layer", "topic", "minibatch", "most"), (1, 1)),
+    "time": FigureKind("trends", (*_DOCUMENTS, "unit", "moving"), (1, 1)),
     "tree": FigureKind("tree", ("layer", "topic", "minibatch", "threshold", "most"), (1, 1)),
 }
 

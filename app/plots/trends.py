@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.reader import GROUPS, TIME, IntervalKind, RunDocuments, TrendQuestion
+from topiary.app.analysis.reader import GROUPS, TIME, RunDocuments, TrendQuestion
 from topiary.app.analysis.trends import choose_topics
+from topiary.app.names import IntervalKind
 from topiary.app.plots.read import Source, choose_layer
 from topiary.app.plots.request import COLUMN, FigureRequest
 from topiary.app.plots.sheet import cut, measure_width
@@ -19,7 +20,7 @@ from topiary.app.views.text import format_percent
 from topiary.app.views.trends.group_chart import GroupBar
 from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens.moments import Weighting
+from topiary.engine.lens import Weighting
 from topiary.store import corpora
 
 _SHAPE, _TALLEST = 0.66, 3.0  # height / width of a picture over time, and its largest height in inches
@@ -44,22 +45,15 @@ class TopicByGroup(NamedTuple):
 
 
 def draw_time(
-    axis: TimeAxis,
-    lines: Sequence[TimeLine],
-    borders: NDArray[np.float64] | None = None,
-    *,
-    label: str = _LABELS["tokens"],
-    width: float = COLUMN,
+    axis: TimeAxis, lines: Sequence[TimeLine], *, label: str = _LABELS["tokens"], width: float = COLUMN
 ) -> hv.Overlay:
-    """Draw topics over time, as lines with bands or stacked, with their titles at the right.
+    """Draw topics over time, as lines with bands, with their titles at the right.
 
     Parameters
     ----------
     axis : TimeAxis
     lines : sequence of TimeLine
         At most as many as there are colours.
-    borders : (T, n + 2) array, optional
-        Draws areas: topic ``i`` lies between columns ``i`` and ``i + 1``.  By default, lines with bands are drawn.
     label : str
         What the y-axis shows.
     width : float
@@ -75,7 +69,7 @@ def draw_time(
         raise ReadError("no document of the selection has a date, so there is nothing to draw over time")
     n_periods, height = len(axis.documents), min(_SHAPE * width, _TALLEST)
     titles = [cut(lines[place].title, _NAMES * POINTS * width) for place in known]
-    ticks = choose_ticks(_find_highest([lines[place] for place in known], borders))
+    ticks = choose_ticks(_find_highest([lines[place] for place in known]))
     numbers = [(tick, _write_tick(tick, ticks)) for tick in ticks]
     left = _LEFT + max(measure_width(number) for _, number in numbers)
     names_width = _LEAD + max(map(measure_width, titles)) + 1
@@ -83,11 +77,11 @@ def draw_time(
     up = POINTS * height - _TOP - _BOTTOM
     last = n_periods - _SIDE
     per_point = (last - _SIDE) / across
-    ends = [_find_end(lines[place], borders, place) for place in known]
+    ends = [float(lines[place].mean[np.isfinite(lines[place].mean)][-1]) for place in known]
     middles = spread_apart([up * end / ticks[-1] for end in ends], _LEADING, up)
     parts: list[Any] = []
     for place, title, end, middle in zip(known, titles, ends, middles, strict=True):
-        parts += _draw_line(lines[place], place) if borders is None else _draw_area(borders, place)
+        parts += _draw_line(lines[place], place)
         at = (last + _LEAD * per_point, middle * ticks[-1] / up)
         parts += _draw_title(title, place, (n_periods - 0.5, end), at, 2 * per_point)
     options: dict[str, Any] = {
@@ -129,9 +123,8 @@ def plot_time(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
         for each in figure.series
     ]
     axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
-    borders = figure.borders if request.stacked else None
-    bands = "" if request.stacked else f"; 90 %: {_BANDS[request.interval or 'documents']}"
-    return draw_time(axis, lines, borders, label=f"{chosen.label}{bands}", width=request.width)
+    bands = _BANDS[request.interval or "documents"]
+    return draw_time(axis, lines, label=f"{chosen.label}; 90 %: {bands}", width=request.width)
 
 
 def draw_groups(
@@ -276,18 +269,10 @@ def spread_apart(places: Sequence[float], gap: float, highest: float) -> list[fl
     return [place for _, place in sorted(zip(order, found, strict=True))]
 
 
-def _find_highest(lines: Sequence[TimeLine], borders: NDArray[np.float64] | None) -> float:
+def _find_highest(lines: Sequence[TimeLine]) -> float:
     """Return the largest share that a picture over time shows."""
-    if borders is not None:
-        return float(np.nanmax(borders[:, -2]))
     largest = max(float(np.nanmax(line.mean)) for line in lines)
     return min(max(float(np.nanmax(line.high)) for line in lines), _HEADROOM * largest)
-
-
-def _find_end(line: TimeLine, borders: NDArray[np.float64] | None, place: int) -> float:
-    """Return the share at which the curve or area of a topic ends."""
-    values = line.mean if borders is None else (borders[:, place] + borders[:, place + 1]) / 2
-    return float(values[np.isfinite(values)][-1])
 
 
 def _list_stretches(known: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
@@ -311,11 +296,6 @@ def _draw_line(line: TimeLine, place: int) -> list[Any]:
             parts.append(_draw_segments(ends, mpl["color"], 0.8))
             parts.append(_draw_points(middles, line.mean[stretch], mpl["color"]))
     return parts
-
-
-def _draw_area(borders: NDArray[np.float64], place: int) -> list[Any]:
-    stretches = _list_stretches(np.isfinite(borders[:, 0]))
-    return [_fill((each + 0.5, borders[each, place], borders[each, place + 1]), place, 0.75) for each in stretches]
 
 
 def _fill(band: tuple[Any, Any, Any], place: int, alpha: float) -> Any:

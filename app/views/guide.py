@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from html import escape
 from itertools import pairwise
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from topiary.app.views.markup import write_element
+from topiary.app.views.html import render
+from topiary.app.views.text import escape
 
 MOST = 20  # sections listed by a search at most
 _AROUND = 70  # characters of a snippet before the word found; it has twice as many from there on
@@ -99,45 +99,19 @@ def find_sections(query: str, sections: Iterable[Section]) -> list[Section]:
 
 def draw_contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) -> str:
     """Return the search field and the list of chapters: titles by file name, in named groups."""
-    field = write_element(
-        "form",
-        '<input class="tp-input" type="search" name="query" placeholder="Search the guide" '
-        f'aria-label="Search the guide" autocomplete="off" data-input="search" value="{escape(query)}">',
-        data_do="search",
-        role="search",
-    )
-    links = "".join(
-        f'<span class="tp-guide-group">{escape(group)}</span>'
-        + "".join(_draw_link(name, "", escape(title), current=name == current) for name, title in titles.items())
+    links = {
+        group: [(name, title, _link_chapter(name, "")) for name, title in titles.items()]
         for group, titles in groups.items()
-    )
-    return f'<div class="tp-guide-side">{field}<nav aria-label="Chapters" data-rove>{links}</nav></div>'
+    }
+    return render("guide.contents", links, current, query)
 
 
 def draw_results(query: str, sections: list[Section]) -> str:
     """Return the results of a search, each section with its chapter, its heading and a snippet."""
-    if not sections:
-        return write_element(
-            "p",
-            f"No section of the guide contains “{escape(query.strip())}”; try fewer words, or other ones.",
-            role="status",
-        )
-    count = f"The first {MOST} of {len(sections)}" if len(sections) > MOST else str(len(sections))
-    noun = "section" if len(sections) == 1 else "sections"
-    items = "".join(
-        write_element(
-            "li",
-            _draw_link(
-                each.chapter,
-                each.anchor,
-                f"<b>{escape(each.title)}{f' › {escape(each.heading)}' if each.heading else ''}</b>"
-                f"<span>{draw_snippet(query, each.text)}</span>",
-            ),
-        )
-        for each in sections[:MOST]
-    )
-    status = write_element("p", f"{count} {noun} with “{escape(query.strip())}”", role="status")
-    return f'{status}<ol class="tp-guide-found">{items}</ol>'
+    found = [
+        (each, _link_chapter(each.chapter, each.anchor), draw_snippet(query, each.text)) for each in sections[:MOST]
+    ]
+    return render("guide.results", query.strip(), len(sections), MOST, found)
 
 
 def draw_snippet(query: str, text: str) -> str:
@@ -154,12 +128,6 @@ def draw_snippet(query: str, text: str) -> str:
         snippet += f"{escape(text[last : match.start()])}<mark>{escape(match[0])}</mark>"
         last = match.end()
     return ("… " if start else "") + snippet + escape(text[last:end]) + (" …" if end < len(text) else "")
-
-
-def _draw_link(chapter: str, heading: str, content: str, *, current: bool = False) -> str:
-    attributes = _link_chapter(chapter, heading)
-    inner = {name.replace("-", "_"): value or True for name, value in attributes.items()}
-    return write_element("a", content, **inner, aria_current="page" if current else None)
 
 
 def _link_chapter(chapter: str, heading: str) -> dict[str, str | int | float]:

@@ -1,5 +1,6 @@
 """HTML elements used by several views, and the icons."""
 
+import re
 from collections.abc import Iterable
 
 from topiary.app.names import name_model, name_state
@@ -33,6 +34,7 @@ _ICON_PATHS = {
 
 
 _LONGEST_OPTION = 60  # letters
+_LINE = re.compile(r"map:\d+=.*~")  # as `app.analysis.filters` writes it
 
 
 def draw_icon(name: str) -> str:
@@ -55,6 +57,11 @@ def write_attributes(**values: object) -> str:
 def write_element(name: str, content: str, **values: object) -> str:
     """Return an HTML element; ``content`` is markup, and the values of attributes are text, which is escaped."""
     return f"<{name}{write_attributes(**values)}>{content}</{name}>"
+
+
+def name_condition(text: str) -> str:
+    """Return a condition as it is shown: a line on the map is not shown by its corners."""
+    return "inside a line on the map" if _LINE.match(text) else text
 
 
 def draw_title(title: str, class_: str | None = None) -> str:

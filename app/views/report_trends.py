@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicSeries, describe_bands
+from topiary.app.analysis.trends import GroupFigure, TimeFigure, TopicSeries, describe_bands
 from topiary.app.names import UNDATED, plural
+from topiary.app.views.html import render
 from topiary.app.views.palette import LIGHT
-from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.text import escape, format_percent
 from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
 from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node
@@ -18,9 +19,7 @@ from topiary.engine.hierarchy.tree import Node
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 460, 120, 40, 18, 6
 _HEADROOM = 1.4  # height of a picture in multiples of the largest share, at most; bands may be cut at the top
 _GROUPS = 8  # of a column, those with most documents
-_LETTERS = 24  # of the name of a group
 _LISTED = 8  # topics that grew or shrank, of a layer
-_MARKS = {1: ' <em title="more than elsewhere, beyond chance">▲</em>', -1: ' <em title="less than elsewhere">▼</em>'}
 
 
 class ReportTrends(NamedTuple):
@@ -59,24 +58,31 @@ def draw_topic_trends(trends: ReportTrends, hierarchy: Hierarchy, node: Node) ->
     return f'<div class="rp-trends">{"".join(parts)}</div>' if parts else ""
 
 
-def draw_changes(trends: ReportTrends, hierarchy: Hierarchy, links: Mapping[Node, str]) -> str:
+def draw_changes(trends: ReportTrends, hierarchy: Hierarchy, nodes: Sequence[Node]) -> str:
     """Return what changed over time: the largest topics of the highest layer as lines, and what grew and shrank.
 
-    Parameters
-    ----------
-    trends : ReportTrends
-    hierarchy : Hierarchy
-    links : mapping of Node to str
-        The titles of the topics of the report as links, the most popular of each layer first.
+    ``nodes`` are the topics of the report, the most popular of each layer first.
     """
     figures = trends.over_time
     if not figures or all(len(figure.documents) < 2 for figure in figures.values()):
         return ""
     top = max(figures)
-    lines = _draw_largest(hierarchy, figures[top], [node for node in links if node.layer == top])
-    layers = [top, min(figures)] if len(figures) > 1 else [top]
-    lists = "".join(_draw_layer_changes(figures[layer], layer, links, several=len(layers) > 1) for layer in layers)
-    return f'<section id="changes"><h2>What grew, what shrank</h2>{lines}{lists}</section>'
+    figure, layers = figures[top], [top, min(figures)] if len(figures) > 1 else [top]
+    missing = f" {plural(figure.missing, *UNDATED)} left out." if figure.missing else ""
+    note = f"Shares of all words by {figure.periods.unit}, with {describe_bands(figure.samples)}. Grey bars: documents."
+    changes = [
+        (
+            f" in layer {layer}" if len(layers) > 1 else "",
+            figures[layer].compared,
+            [
+                (word, [each for each in topics if each.node in nodes])
+                for word, topics in (("Grew", figures[layer].grown), ("Shrank", figures[layer].shrunk))
+            ],
+        )
+        for layer in layers
+    ]
+    picture = _draw_largest(hierarchy, figure, [node for node in nodes if node.layer == top])
+    return render("report.changes", hierarchy, picture, note + missing, changes, _LISTED, set(nodes))
 
 
 def _draw_largest(hierarchy: Hierarchy, figure: TimeFigure, nodes: Sequence[Node]) -> str:
@@ -87,39 +93,8 @@ def _draw_largest(hierarchy: Hierarchy, figure: TimeFigure, nodes: Sequence[Node
         for place, each in enumerate(shown)
     ]
     unit = figure.periods.unit
-    picture = draw_lines(
-        TimeAxis(unit, figure.periods.starts, figure.documents), lines, f"Shares of {len(lines)} topics by {unit}"
-    )
-    missing = f" {plural(figure.missing, *UNDATED)} left out." if figure.missing else ""
-    note = f"Shares of all words by {unit}, with {describe_bands(figure.samples)}. Grey bars: documents.{missing}"
-    return f'<div class="rp-wide">{picture}</div><p class="rp-note">{note}</p>'
-
-
-def _draw_layer_changes(figure: TimeFigure, layer: int, links: Mapping[Node, str], *, several: bool) -> str:
-    """Return the topics of a layer that grew or shrank beyond chance, side by side."""
-    where = f" in layer {layer}" if several else ""
-    sides = ((f"Grew{where}", figure.grown), (f"Shrank{where}", figure.shrunk))
-    lists = "".join(f"<div><h3>{heading}</h3>{_list_changes(topics, links)}</div>" for heading, topics in sides)
-    note = (
-        f"Last third of the dated documents against the first. Of {figure.compared:,} topics compared, those are "
-        "listed that changed beyond chance: with 90 % probability, none of them is listed without having changed."
-    )
-    return f'<div class="rp-two">{lists}</div><p class="rp-note">{note}</p>'
-
-
-def _list_changes(topics: Sequence[GrownTopic], links: Mapping[Node, str]) -> str:
-    inside = [each for each in topics if each.node in links]
-    rows = "".join(
-        f"<li>{links[each.node]} <b>{format_percent(each.before)} → {format_percent(each.after)}</b> "
-        f"<small>{_format_change(each.low)} to {_format_change(each.high)}</small></li>"
-        for each in inside[:_LISTED]
-    )
-    more = f'<p class="rp-note">The surest {_LISTED} of {len(inside)}.</p>' if len(inside) > _LISTED else ""
-    return f'<ol class="rp-changes">{rows}</ol>{more}' if rows else '<p class="rp-note">None beyond chance.</p>'
-
-
-def _format_change(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{format_percent(abs(value))}"
+    axis = TimeAxis(unit, figure.periods.starts, figure.documents)
+    return draw_lines(axis, lines, f"Shares of {len(lines)} topics by {unit}")
 
 
 def _draw_over_time(figure: TimeFigure, series: TopicSeries) -> str:
@@ -186,23 +161,12 @@ def _draw_groups(column: str, figure: GroupFigure, topic: int, *, ranked: bool) 
         return ""
     mean = shares.mean[:, topic]
     top = min(max(float(figure.high[group, topic]) for group in order), _HEADROOM * max(float(mean[g]) for g in order))
-    everywhere = float(figure.everywhere[topic])
     rows = []
     for group in order:
         low, high = max(float(figure.low[group, topic]), 0.0), min(float(figure.high[group, topic]), 1.0)
         sign = int(np.sign(effects.value[group, topic])) if effects.beyond[group, topic] else 0
-        rows.append(
-            f"<tr><th>{escape(shorten(figure.groups.names[group], _LETTERS))}</th><td>{int(shares.documents[group]):,}"
-            f"</td><td>{_draw_bar(float(mean[group]), low, high, top)}</td><td>{format_percent(float(mean[group]))}"
-            f"{_MARKS.get(sign, '')}</td></tr>"
-        )
+        share = float(mean[group])
+        ends = [100 * min(end / max(top, 1e-12), 1.0) for end in (share, low, high)]
+        rows.append((figure.groups.names[group], int(shares.documents[group]), share, ends, sign))
     left_out = len(figure.groups.names) - len(order)
-    more = f"; the {left_out} smallest groups are left out" if left_out > 1 else ""
-    head = f"<caption>By {escape(column)}; in all documents {format_percent(everywhere)}{more}</caption>"
-    return f'<table class="rp-groups">{head}{"".join(rows)}</table>'
-
-
-def _draw_bar(mean: float, low: float, high: float, top: float) -> str:
-    """Return a bar with its interval, on a scale whose end is ``top``."""
-    mean, low, high = (100 * min(share / max(top, 1e-12), 1.0) for share in (mean, low, high))
-    return f'<span><i style="width:{mean:.1f}%"></i><u style="left:{low:.1f}%;width:{high - low:.1f}%"></u></span>'
+    return render("report.groups", column, float(figure.everywhere[topic]), left_out, rows)

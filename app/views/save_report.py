@@ -4,16 +4,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.views.markup import write_attributes, write_element
-from topiary.app.views.text import escape
+from topiary.app.views.html import render
 from topiary.app.views.tree.picture import TreeChoice, cut_tree, list_below
 from topiary.engine.hierarchy.tree import Node
 
 QUOTATIONS = {"three": "Three for each topic", "none": "Without quotations"}
-_USUAL, _USUAL_QUOTATIONS = "all", "three"
-_DIALOG = "save-report"
-_TIP = "Save a report for people who do not have Topiary, as one HTML file"
-_NOTE = "One HTML file that needs no other, with the tree as it is on screen."
 
 
 class ReportScope(NamedTuple):
@@ -51,28 +46,4 @@ def list_report_scopes(hierarchy: Hierarchy, choice: TreeChoice, selected: Node 
 
 def draw_save_report(run: int, scopes: Mapping[str, ReportScope]) -> str:
     """Return the button *Save report* and its dialog, which sends ``save-report`` with its fields."""
-    if not scopes:
-        return ""
-    button = write_element("button", "Save report", type="button", class_="ex-soft", data_open=_DIALOG, title=_TIP)
-    topics = "".join(
-        _draw_choice("topics", name, scope.text, f"{len(scope.topics):,}", _USUAL) for name, scope in scopes.items()
-    )
-    quotations = "".join(_draw_choice("quotes", name, text, "", _USUAL_QUOTATIONS) for name, text in QUOTATIONS.items())
-    acts = (
-        '<div class="tp-dialog-acts"><button type="button" class="tp-button" data-close>Cancel</button>'
-        '<button type="submit" class="tp-button tp-strong">Save</button></div>'
-    )
-    return (
-        f'{button}<dialog id="{_DIALOG}" class="tp-dialog" aria-label="Save a report">'
-        f'<form data-do="save-report"><h2>Save a report on run {run}</h2>'
-        f'<fieldset class="st-choices"><legend>Topics</legend>{topics}</fieldset>'
-        f'<fieldset class="st-choices"><legend>Quotations</legend>{quotations}</fieldset>'
-        f"<p>{_NOTE}</p>{acts}</form></dialog>"
-    )
-
-
-def _draw_choice(field: str, value: str, text: str, count: str, usual: str) -> str:
-    """Return one of several choices; it has a key, so that the visitor's choice survives others that come and go."""
-    button = write_attributes(type="radio", name=field, value=value, checked=value == usual)
-    number = f"<b>{count}</b>" if count else ""
-    return f'<label data-key="{field}-{value}"><input{button}><span>{escape(text)}</span>{number}</label>'
+    return render("save.report", run, scopes, QUOTATIONS) if scopes else ""

@@ -1,11 +1,12 @@
 """Escaping, measuring and formatting of text; every word or title of a corpus is escaped here for markup."""
 
-import html
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Protocol
+
+import markupsafe
 
 # Characters that XML 1.0 forbids even when escaped; a single one makes a whole SVG or GraphML file unreadable.
 _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -34,7 +35,7 @@ def replace_unprintable(text: str) -> str:
 
 def escape(text: object) -> str:
     """Return a text escaped for use between tags and inside quoted attributes, in HTML and XML."""
-    return html.escape(replace_unprintable(str(text)), quote=True)
+    return str(markupsafe.escape(replace_unprintable(str(text))))
 
 
 def break_lines(text: str) -> str:
@@ -141,6 +142,11 @@ def format_percent(share: float, digits: int | None = None) -> str:
     if float(written) >= 100.0 and share < 1.0 and not _is_whole(share):
         return f">{100 - least:.{digits}f}%"
     return f"<{least:.{digits}f}%" if float(written) == 0.0 and share > 0.0 else f"{written}%"
+
+
+def format_change(change: float, form: Callable[[float], str] = format_percent) -> str:
+    """Return a change of a share with its sign, as in +1.6%; ``form`` writes its size."""
+    return f"{'−' if change < 0 else '+'}{form(abs(change))}"
 
 
 def _is_whole(share: float) -> bool:

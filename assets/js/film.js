@@ -33,24 +33,16 @@ export function render({model, view}) {
   play.classList.add("fm-play")
   const rail = make("div", "fm-rail")
   const track = make("div", "fm-picture")
-  const pins = make("div", "fm-pins")
   const slider = make("input", "fm-slider", {type: "range", min: 0, max: 1000, step: "any"})
   slider.setAttribute("aria-label", "Snapshot")
-  rail.append(track, pins, slider)
+  rail.append(track, slider)
   const words = make("div", "fm-words")
   const place = make("b", "fm-place"), count = make("span", "fm-count")
   words.append(place, count)
   const largest = button("Largest change", "Go to the snapshot with the largest change since the one before; again: to the next largest", () => say("largest"))
-  const pinned = ["A", "B"].map((side, at) => {
-    const made = button(`Pin ${side}`, `Pin the snapshot on screen as ${side}, to compare it`, () => say("pin", {value: at, number: model.moments[target()]?.[0]}))
-    made.classList.add("fm-pin")
-    return made
-  })
-  const compare = button("Compare A and B", "Show what changed between the two pinned snapshots", () => say("compare"))
-  compare.classList.add("fm-strong")
   const keep = button("Save film", "Save the film as one HTML file that plays in any browser", () => say("film"))
   const acts = make("div", "fm-acts")
-  acts.append(largest, ...pinned, compare, keep)
+  acts.append(largest, keep)
   bar.append(play, rail, words, acts)
 
   let playing = false, waiting = false, wish = null, sent = 0, watch = 0
@@ -134,29 +126,17 @@ export function render({model, view}) {
     bar.hidden = !some
     track.innerHTML = model.track
     const alone = model.moments.length < 2
-    for (const each of [play, slider, largest, ...pinned, keep]) { each.disabled = alone }
+    for (const each of [play, slider, largest, keep]) { each.disabled = alone }
     keep.disabled = alone || model.busy === "film"
     keep.textContent = model.busy === "film" ? "Making the film …" : "Save film"
     largest.disabled = alone || model.busy === "largest"
     largest.textContent = model.busy === "largest" ? "Measuring …" : "Largest change"
-    pins.replaceChildren()
-    model.pins.forEach((number, at) => {
-      const moment = model.moments.find(each => each[0] === number)
-      pinned[at].setAttribute("aria-pressed", String(Boolean(moment)))
-      pinned[at].textContent = moment ? `${"AB"[at]} · ${moment[1].toLocaleString("en")}` : `Pin ${"AB"[at]}`
-      if (moment) {
-        const flag = make("i", "fm-flag", {textContent: "AB"[at]})
-        flag.style.setProperty("--at", moment[2] / 1000)
-        pins.append(flag)
-      }
-    })
-    compare.hidden = !model.comparable
     if (!waiting && wish === null) { point(model.place) } else { label(target()) }
   }
   model.on("msg:custom", (message) => {
     if (message.answered) { answered() } else if (message.name) { save(message) } else if (message.play) { begin() }
   })
-  for (const name of ["moments", "place", "track", "pins", "comparable", "busy", "note", "step"]) { model.on(name, draw) }
+  for (const name of ["moments", "place", "track", "busy", "note", "step"]) { model.on(name, draw) }
   model.on("remove", () => { stop(); clearTimeout(watch) })
   dress()
   draw()

@@ -382,8 +382,6 @@ export function render({model, view}) {
   canvas.addEventListener("pointerleave", hide)
   canvas.addEventListener("click", (event) => {
     if (dragged) { dragged = false; return }
-    const finer = event.target.closest(".tp-finer")
-    if (finer) { say("finer", finer.dataset.id, {value: finer.dataset.value}); return }
     const more = event.target.closest(".tp-more")
     const target = event.target.closest(".tp-node")
     if (more) { say("more", null, {layer: Number(more.dataset.layer)}) }
@@ -391,18 +389,15 @@ export function render({model, view}) {
     const id = target.dataset.id
     target.focus({preventScroll: true})
     if (event.target.closest(".tp-toggle")) {
-      fold(target)
+      say("toggle", id)
     } else if (event.shiftKey) {
       say("root", id)
     } else {
       pick(target)
     }
   })
-  const fold = ({dataset: {id, run}}) => run ? say("finer", id, {value: id}) : say("toggle", id)
   // The first click (or Enter) chooses a topic; on the chosen one it folds or unfolds.
   const pick = (target) => {
-    const {run, id} = target.dataset
-    if (run) { say("open-run", id.split("/")[1], {number: run}); return } // a topic of another run
     const folds = target.hasAttribute("aria-expanded") && target.getAttribute("aria-selected") === "true"
     say(folds ? "toggle" : "select", target.dataset.id)
   }
@@ -482,12 +477,7 @@ export function render({model, view}) {
       if (next) { anchor = next.dataset.id; rove(); next.focus({preventScroll: true}); see(next) }
       return
     }
-    const finer = () => {
-      const value = world.querySelector(`.tp-finer[data-id="${CSS.escape(id)}"]`)?.dataset.value
-      if (value) { say("finer", id, {value}) }
-    }
-    if (here.dataset.run && !["Enter", " ", "+", "-", "0", "Escape"].includes(event.key)) { return } // it belongs to another run
-    const acts = {Enter: () => pick(here), f: finer, " ": () => fold(here), r: () => say("root", id), h: () => say("hide", id),
+    const acts = {Enter: () => pick(here),  " ": () => say("toggle", id), r: () => say("root", id), h: () => say("hide", id),
       F2: () => rename(here),
       "+": () => middle(1.3), "-": () => middle(1 / 1.3), 0: () => fit(), Escape: () => say("select", "")}
     if (acts[event.key]) { event.preventDefault(); acts[event.key]() }

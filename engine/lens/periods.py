@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.contract import Array, IntArray
+from topiary.engine.lens import UNITS, Weighting
 from topiary.engine.lens.groups import compare_groups, measure_groups
 from topiary.engine.lens.intervals import EffectTable, GroupShares
-from topiary.engine.lens.moments import DocumentShares, Weighting
+from topiary.engine.lens.moments import DocumentShares
 from topiary.engine.pool import Pool
 
 NO_DATE = np.iinfo(np.int64).min
-UNITS = ("day", "week", "month", "quarter", "year", "decade")
 ENOUGH = 30  # documents of a dense period
 DENSE = 0.9  # share of the documents that lie in dense periods
 FEWEST = 3  # periods with documents that make a picture
@@ -162,19 +162,6 @@ def measure_periods(
     """
     n_periods = len(periods.starts) - 1
     return measure_groups(shares, periods.codes, n_periods, by=by, selected=selected, moving=moving, pool=pool)
-
-
-def stack_shares(shares: GroupShares, topics: Array) -> FloatArray:
-    """Return the borders of stacked shares, (groups, n + 2), for a stream of topics or the children of a topic.
-
-    Topic ``topics[i]`` lies between columns i and i + 1, and everything else between the last two; the last is 1.
-    """
-    n_groups = len(shares.mean)
-    borders = np.zeros((n_groups, len(topics) + 2))
-    np.cumsum(shares.mean[:, topics], axis=1, out=borders[:, 1:-1])
-    borders[:, -1] = 1.0
-    borders[shares.documents == 0] = np.nan
-    return borders
 
 
 def find_growth(

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tests.benchmarks.report import load, parser, say
-from topiary.app.benchmarks.topics import add_validation
+from tests.benchmarks.topics import add_validation
 from topiary.app.jobs import plan as plans
 from topiary.app.jobs import training as mathematics
 from topiary.app.jobs.load_corpus import load_corpus

@@ -10,13 +10,13 @@ from typing import Any
 
 from tests.benchmarks import classifiers, labelled
 from tests.benchmarks.classifiers import Effort, Judged
-from tests.benchmarks.commands import read_positive, run_benchmark
+from tests.benchmarks.commands import read_choices, read_positive, run_benchmark
+from tests.benchmarks.files import TableError, replace_file
 from tests.benchmarks.keeping import digest_of
 from tests.benchmarks.labelled import Labelled
 from tests.benchmarks.report import TimeLeft
-from topiary.app.benchmarks.topics import TableError, replace_file
 from topiary.app.cli.console import read_settings, say
-from topiary.app.cli.parser import Parser, read_choices, threads
+from topiary.app.cli.parser import Parser, threads
 from topiary.app.jobs.progress import Progress, format_duration
 
 CLASSIFIERS = ("sdatm-n", "sdatm-l", "svm", "logistic")  # rows of the table of classification

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tests.benchmarks.labelled import Labelled
-from topiary.app.benchmarks.peers import build_matrix
+from tests.benchmarks.peers import build_matrix
 from topiary.engine import models, settings
 from topiary.engine.contract import Array, Facts
 from topiary.engine.corpus import draw_minibatch, take_documents

@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.benchmarks import fidelity_trials
 from tests.benchmarks.fidelity_trials import Row
-from topiary.app.benchmarks.topics import TableError, replace_file
+from tests.benchmarks.files import TableError, replace_file
 from topiary.engine.contract import Array
 from topiary.engine.corpus import Corpus
 from topiary.store.arrays import pack_arrays, unpack_arrays

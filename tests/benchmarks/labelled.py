@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.benchmarks.peers import build_matrix
 from tests.benchmarks.reading import compressed, joined, stops_beside
-from topiary.app.benchmarks.peers import build_matrix
 from topiary.app.ingest import importing, packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.source import Array, CountSource, TextSource

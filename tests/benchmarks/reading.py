@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from topiary.app.benchmarks.peers import build_matrix
+from tests.benchmarks.peers import build_matrix
 from topiary.app.ingest import importing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import seed_parts

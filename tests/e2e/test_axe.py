@@ -35,7 +35,7 @@ PAGES = {
     "word": "page=word&run=6&word=garden",
     "map of documents": "page=documents&run=6&tab=map",
     "documents chosen on the map": "page=documents&run=6&tab=map&layer=3&topic=1",
-    "finer topics": "page=explore&run=6&layer=3&topic=1&finer=7&unfolded=7/L3:1",
+    "refined topic": "page=explore&run=6&layer=3&topic=1",
     "what comes back": "page=seeds&run=1",
 }
 ALWAYS = (
@@ -65,7 +65,7 @@ READY = {  # what stands on a page when it shows what its name here says
     "word": ".tr-contexts",
     "map of documents": f".dm-stage[data-shown='{DOCUMENTS}']",
     "documents chosen on the map": ".dm-docs li",
-    "finer topics": "[data-id='7/L2:1']",
+    "refined topic": ".ex-refined a",
 }
 TEXT = """() => {
   const found = []

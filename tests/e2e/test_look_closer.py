@@ -5,7 +5,7 @@ from pathlib import Path
 import garden
 import pytest
 from playwright.sync_api import expect
-from trend_samples import DOCUMENTS, plant_refinement, plant_trends
+from trend_samples import DOCUMENTS, plant_trends
 
 from topiary.store.database import open_database
 
@@ -36,32 +36,4 @@ def test_a_topic_is_refined_by_a_queued_run_and_a_table_is_downloaded(store_url,
     assert table.startswith("topic,title,share,low,high,group,")
     link.click()
     page.wait_for_url("**run=3**")
-    assert server.complaints == []
-
-
-def test_the_tree_opens_a_refining_run_under_its_topic_and_leads_to_it(store_url, start_server, page):
-    db = open_database(store_url)
-    plant_trends(db)
-    plant_refinement(db)
-    db.close()
-    server = start_server(store_url)
-    page.goto(f"{server.url}?page=explore&run=1&layer=3&topic=1")
-    page.locator(".tp-finer").click()
-    page.wait_for_url("**finer=2")
-    finer = page.locator(".tp-node[data-run='2']")
-    expect(finer).to_have_count(2)
-    page.reload()
-    expect(finer).to_have_count(2)
-    finer.first.locator(".tp-toggle").click()
-    expect(page.locator(".tp-edge[data-from^='2/']")).to_have_count(2)
-    page.wait_for_url("**unfolded=2*")
-    page.reload()
-    expect(finer).to_have_count(4)
-    finer.first.press("Space")
-    expect(finer).to_have_count(2)
-    page.locator(".tp-node[data-id='L3:1']").press("f")
-    expect(finer).to_have_count(0)
-    page.locator(".ex-closer").get_by_role("button", name="Open in the tree").click()
-    finer.last.click()
-    page.wait_for_url("**run=2&layer=3&topic=2")
     assert server.complaints == []

@@ -96,7 +96,7 @@ def test_a_run_over_tls_on_the_recipe_ends_in_the_bits_of_one_machine(recipe):
         trainer.train_run(db, alone)
         on = f"tls://127.0.0.1:{recipe.ports['8786']}"
         command = ["topiary", "train", "small", "--model", "dlda", "--layers", "6-3", "--set", "inference=gibbs"]
-        command += ["--minibatches", "40", "--averaged", "--on", on]
+        command += ["--minibatches", "40", "--set", "averaged=true", "--on", on]
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
         together = wait_for(db, max(each.number for each in runs.list_runs(db)), ended).number
         said = [each.text for each in events.read_new_events(db, together)[0] if each.kind == "workers"]

@@ -4,7 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tests.samples.sources import nodes, sources
+from tests.samples.sources import Source, nodes, sources
 
 SHARED = {
     "Comparison": "a result of the library, and the matched hierarchies it is made of",
@@ -69,3 +69,26 @@ def test_no_function_is_called_by_a_participle_alone():
         if name.strip("_") in PARTICIPLES and name not in PROPERTIES
     ]
     assert bare == []
+
+
+TWICE = {
+    ("page", "run", "snapshot"): "fields of the view whose change makes a page fetch anew"
+}  # lists that several modules declare
+
+
+def _list_word_lists(source: Source) -> Iterator[tuple[str, ...]]:
+    """Yield the lists of three words or more that a module declares, each in alphabetical order."""
+    for node in nodes(source):
+        values = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else []
+        words = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        if len(words) >= 3 and len(words) == len(values):
+            yield tuple(sorted(words))
+
+
+def test_no_two_modules_declare_the_same_list_of_names_units_or_states():
+    declared: dict[tuple[str, ...], set[str]] = {}
+    for source in sources("app", "store"):
+        for words in _list_word_lists(source):
+            if not source.path.startswith("app/ingest/"):
+                declared.setdefault(words, set()).add(source.path)
+    assert {words: paths for words, paths in declared.items() if len(paths) > 1 and words not in TWICE} == {}

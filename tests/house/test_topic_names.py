@@ -61,23 +61,23 @@ WRITING = {
     ],
     "report": ["report 1 --output {file}.html"],
     "film": ["film 1 --output {file}.html"],
-    "figure": [f"figure 1 topics --topic {TOPIC} --output {{file}}.svg"],
+    "figure": [f"figure 1 tree --topic {TOPIC} --output {{file}}.svg"],
 }
 # Commands that say nothing about topics.  A new command is in one of the three.
 SILENT = {
     *("demo", "inspect", "import", "append", "corpora", "columns", "train", "fork", "runs", "show", "stop", "pause"),
     *("resume", "delete", "queue", "log", "gpu", "points", "place", "interpolate", "check", "backup", "prune"),
-    *("serve", "benchmark", "refine"),
+    *("serve", "refine"),
 }
 TAKING = {  # every command with an option that takes a topic, and what it is given besides
     "tree": "tree 1 --threshold 0.5 --output {file}.json",
     "compare": "compare 2 1 --output {file}.svg",
     "report": "report 1 --no-quotes --output {file}.html",
-    "figure": "figure 1 topics --output {file}.svg",
+    "figure": "figure 1 tree --output {file}.svg",
     "notes": "notes 1",
     "refine": "refine 1 --share 0.5",
 }
-WITHOUT_TOPICS = {"contexts", "confusion", "perplexity", "steps", "images"}  # tables and figures
+WITHOUT_TOPICS = {"contexts", "perplexity", "steps"}  # tables and figures
 
 
 @pytest.fixture

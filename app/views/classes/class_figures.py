@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from topiary.app.names import plural
-from topiary.app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
+from topiary.app.views.html import render
+from topiary.app.views.text import SnapshotSource, describe_origin, escape, format_percent
 from topiary.engine.hierarchy.class_scores import Reliability
 
 ColourChannels = tuple[int, int, int]
@@ -50,43 +51,27 @@ def draw_heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corne
     source : SnapshotSource
         The snapshot that the counts come from.
     """
-    heads = "".join(
-        f'<th scope="col" title="{escape(name)}"><span>{place}</span></th>' for place, name in enumerate(names, start=1)
-    )
-    rows = "".join(_draw_heat_row(place, names, row, source) for place, row in enumerate(counts))
-    return (
-        f'<div class="cl-scroll" tabindex="0" role="region" aria-label="{escape(corner)}"><table class="cl-heat">'
-        f'<thead><tr><th class="cl-corner" scope="col">{escape(corner)}</th>{heads}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
+    rows = [
+        [
+            (count, *_describe_cell(count, count / max(1, sum(row)), f"{names[place]} taken for {names[at]}", source))
+            for at, count in enumerate(row)
+        ]
+        for place, row in enumerate(counts)
+    ]
+    return render("classes.heat_table", names, rows, corner)
 
 
-def _draw_heat_row(place: int, names: Sequence[str], row: Sequence[int], source: SnapshotSource) -> str:
-    total = max(1, sum(row))
-    head = f'<th scope="row" title="{escape(names[place])}"><b>{place + 1}</b> {escape(shorten(names[place], 26))}</th>'
-    cells = "".join(
-        _draw_heat_cell(count, count / total, f"{names[place]} taken for {names[k]}", source)
-        for k, count in enumerate(row)
-    )
-    return f"<tr>{head}{cells}</tr>"
-
-
-def _draw_heat_cell(count: int, part: float, words: str, source: SnapshotSource) -> str:
-    if count == 0:
-        return '<td class="cl-none">·</td>'
+def _describe_cell(count: int, part: float, words: str, source: SnapshotSource) -> tuple[str, str]:
+    """Return the colours of a cell, and what it says; nothing for an empty cell."""
+    if not count:
+        return "", ""
     tip = describe_origin(f"{words}: {plural(count, 'test document')} ({format_percent(part, 1)} of the row)", source)
     background = f"light-dark({blend_colour(part)},{blend_colour(part, dark=True)})"
     ink = f"light-dark({choose_ink(part)},{choose_ink(part, dark=True)})"
-    return f'<td style="background:{background};color:{ink}" title="{escape(tip)}">{count:,}</td>'
+    return f"background:{background};color:{ink}", tip
 
 
 _SIZE, _LEFT, _BELOW = 300.0, 44.0, 40.0  # pixels: side of the square, space for labels at its left and below it
-_COLUMNS = (  # explanations of the columns of the table
-    "Probability of the predicted class: those of these predictions lie between the two",
-    "Test documents whose prediction is as sure as that",
-    "Their mean probability of the predicted class, in percent",
-    "Part of them that were predicted rightly, in percent",
-)
 
 
 def draw_reliability(curve: Reliability) -> str:
@@ -120,17 +105,13 @@ def draw_reliability(curve: Reliability) -> str:
 
 def list_reliability(curve: Reliability, source: SnapshotSource) -> str:
     """Return the bins of a reliability curve as an HTML table; ``source`` is the snapshot of the predictions."""
-    range_hint, count_hint, confidence_hint, accuracy_hint = (write_title(hint, source) for hint in _COLUMNS)
-    bins = len(curve.counts)
-    rows = "".join(
-        f"<tr><td{range_hint}>{place / bins:.1f} to {(place + 1) / bins:.1f}</td><td{count_hint}>{count:,}</td>"
-        f"<td{confidence_hint}>{escape(format_percent(confidence, 1))}</td>"
-        f"<td{accuracy_hint}>{escape(format_percent(accuracy, 1))}</td></tr>"
-        for place, (count, confidence, accuracy) in enumerate(zip(*curve, strict=True))
-        if count > 0
-    )
-    heads = "".join(f'<th scope="col">{word}</th>' for word in ("probability", "documents", "mean", "right"))
-    return f'<table class="cl-table"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+    n = len(curve.counts)
+    rows = [
+        (place / n, (place + 1) / n, *figures)
+        for place, figures in enumerate(zip(*curve, strict=True))
+        if figures[0] > 0
+    ]
+    return render("classes.bins", rows, source)
 
 
 def _place_x(part: float) -> float:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from topiary.app.analysis.comparison import SIDES, Comparison, Pair, Side
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.seeds import EstimatePair
+from topiary.app.names import format_signed
 from topiary.app.views.compare.trees import list_shared_classes
 from topiary.app.views.markup import draw_title, write_element
 from topiary.app.views.run_facts import format_estimate
@@ -159,7 +160,7 @@ def _draw_cost(estimates: EstimatePair) -> str:
 def describe_cost(estimates: EstimatePair) -> str:
     """Return the change of the perplexity from A to B in words: ``2% more``; of a log-likelihood, the change alone."""
     if not estimates.a.lower_is_better:
-        return f"{estimates.b.value - estimates.a.value:+.3f}"
+        return format_signed(estimates.b.value - estimates.a.value, 3)
     change = estimates.b.value / estimates.a.value - 1.0
     if abs(change) < 0.005:
         return "about the same"

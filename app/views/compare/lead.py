@@ -8,7 +8,7 @@ from topiary.app.analysis.comparison import Comparison, EdgeChange, Pair
 from topiary.app.analysis.hierarchy import BACKGROUND, format_identity
 from topiary.app.analysis.seeds import EstimatePair
 from topiary.app.jobs.plan import STEPS, name_step
-from topiary.app.names import name_inference, name_model
+from topiary.app.names import name_inference, name_model, plural
 from topiary.app.views.compare.labels import LabelAccuracy, describe_cost
 from topiary.app.views.markup import write_element
 from topiary.app.views.run_facts import RunFacts
@@ -123,7 +123,7 @@ def describe_result(facts: LeadFacts) -> str:
     n_paired, n_topics = sum(pair.paired for pair in comparison.pairs), sum(comparison.a.widths)
     if facts.run_a.number == facts.run_b.number:
         absences: Counter[str] = Counter(comparison.find_absence(pair) for pair in comparison.pairs if not pair.paired)
-        parts = [f"{count:,} {'topics were' if count > 1 else 'topic was'} {word}"
+        parts = [f"{plural(count, 'topic was', 'topics were')} {word}"
                  for kind, word in (("pruned", "pruned"), ("new", "added")) if (count := absences[kind])]  # fmt: skip
         return " and ".join(parts) or f"all {n_topics:,} topics stay"
     found = "all" if n_paired == n_topics else f"{n_paired:,} of"
@@ -199,6 +199,6 @@ def describe_lines(changes: Sequence[EdgeChange]) -> str:
     clauses: list[str] = []
     for count, word in ((new, "new"), (gone, "gone")):
         if count:
-            noun = "" if clauses else " line" if count == 1 else " lines"
-            clauses.append(f"{count:,}{noun} {'is' if count == 1 else 'are'} {word}")
+            nouns = ("is", "are") if clauses else ("line is", "lines are")
+            clauses.append(f"{plural(count, *nouns)} {word}")
     return ", ".join(clauses)

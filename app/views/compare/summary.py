@@ -17,6 +17,7 @@ from topiary.app.analysis.seeds import (
     get_layer_value,
     is_below_range,
 )
+from topiary.app.names import plural
 from topiary.app.views.markup import write_element
 from topiary.app.views.palette import declare_hue
 from topiary.app.views.run_facts import format_estimate
@@ -83,13 +84,13 @@ def _summarise_edges(changes: Sequence[EdgeChange]) -> str:
     if not before:
         return f"<b>A has no edges</b>; {' of B '.join(new)}."
     note = f" ({counts['stronger']:,} stronger, {counts['weaker']:,} weaker)" if n_kept else ""
-    edges, stay = _choose_word(before, "edge", "edges"), _choose_word(n_kept, "stays", "stay")
-    return f"<b>{n_kept:,} of {before:,} {edges} of A {stay}</b>{note}; {' '.join(new)}."
+    stay = _choose_word(n_kept, "stays", "stay")
+    return f"<b>{n_kept:,} of {plural(before, 'edge')} of A {stay}</b>{note}; {' '.join(new)}."
 
 
-def _choose_word(count: int, singular: str, plural: str) -> str:
+def _choose_word(count: int, singular: str, several: str) -> str:
     """Return the singular or the plural that goes with a count."""
-    return singular if count == 1 else plural
+    return singular if count == 1 else several
 
 
 def _summarise_words(comparison: Comparison) -> str:

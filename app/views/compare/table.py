@@ -247,7 +247,7 @@ def format_share_change(share: float) -> str:
     points = 100 * share
     if abs(points) < 0.005:
         return "±0"
-    return f"{points:+.1f}" if abs(points) >= 0.1 else f"{points:+.2f}"
+    return format_signed(points, 1 if abs(points) >= 0.1 else 2)
 
 
 def _draw_words(words: tuple[str, ...]) -> str:

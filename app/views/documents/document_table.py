@@ -11,8 +11,8 @@ from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identit
 from topiary.app.views.documents.documents_form import ListedDocument
 from topiary.app.views.documents.placed_document import mark_words
 from topiary.app.views.explore.refining import draw_refine_selection
-from topiary.app.views.filters import draw_conditions, draw_filter_form, name_condition
-from topiary.app.views.markup import draw_icon, draw_options, draw_select, draw_title, write_element
+from topiary.app.views.filters import draw_conditions, draw_filter_form
+from topiary.app.views.markup import draw_icon, draw_options, draw_select, draw_title, name_condition, write_element
 from topiary.app.views.palette import declare_hue
 from topiary.app.views.save_table import draw_save_table
 from topiary.app.views.text import describe_origin, escape, format_percent, shorten, write_title

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, format_identity
 from topiary.app.analysis.topic_images import draw_mosaic_uri, has_pictures
+from topiary.app.names import plural
 from topiary.app.views.explore.detail import (
     draw_common_words,
     draw_layer_quality,
@@ -165,11 +166,10 @@ def _draw_light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
     number = sum(node.layer == layer for node in hierarchy.light)
     if not number:
         return ""
-    noun = "topic" if number == 1 else "topics"
-    verb = "Hide" if shown else "Show"
+    verb, light = "Hide" if shown else "Show", plural(number, "light topic")
     return (
         f'<button class="ex-soft ex-light" data-do="light" aria-pressed="{"true" if shown else "false"}"'
-        f' title="{REASONS[LIGHT]}">{verb} {number} light {noun}</button>'
+        f' title="{REASONS[LIGHT]}">{verb} {light}</button>'
     )
 
 

@@ -11,7 +11,6 @@ from topiary.app.views.palette import LIVE, declare_hue
 from topiary.app.views.save_report import ReportScope, draw_save_report
 from topiary.app.views.save_table import draw_save_table
 from topiary.app.views.text import escape, format_percent, shorten
-from topiary.app.views.tree.finer import list_runs
 from topiary.app.views.tree.map_svg import MapDrawing
 from topiary.app.views.tree.opening import STEP
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
@@ -294,8 +293,7 @@ def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawin
     """
     news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
     lines = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
-    runs = list_runs(drawing.opened)
-    caption = escape(write_caption(hierarchy, choice, linking=len(drawing.linking), finer=runs))
+    caption = escape(write_caption(hierarchy, choice, linking=len(drawing.linking)))
     outline = draw_outline(hierarchy, drawing.part, choice.direction)
     return (
         f'<p class="ex-caption">{caption}{news}</p>{lines}'

@@ -1,6 +1,6 @@
 """A closer look at documents: the offer to train a run on them, the runs on them, and where such a run comes from."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from topiary.app.analysis.hierarchy import format_identity
@@ -8,7 +8,6 @@ from topiary.app.names import name_state
 from topiary.app.views.explore.detail import draw_heading
 from topiary.app.views.markup import draw_options, write_element
 from topiary.app.views.text import escape, format_percent, shorten
-from topiary.app.views.tree.finer import OpenedTopic
 from topiary.engine.hierarchy.tree import Node
 
 _DIALOG = "refine"
@@ -87,7 +86,7 @@ class CloserLook(NamedTuple):
     refining: Sequence[RefiningRun]
 
 
-def draw_closer_look(node: Node, look: CloserLook | None, *, busy: bool, opened: Collection[int] = ()) -> str:
+def draw_closer_look(node: Node, look: CloserLook | None, *, busy: bool) -> str:
     """Return the section *Look closer* of a topic's panel: the offer of a run, and the runs that refine the topic.
 
     Parameters
@@ -97,12 +96,10 @@ def draw_closer_look(node: Node, look: CloserLook | None, *, busy: bool, opened:
         None while it is read.
     busy : bool
         Whether a corpus is being made.
-    opened : collection of int
-        Runs whose topics the tree shows.
     """
     if look is None:
         return ""
-    refining = "".join(_draw_refining(run, opened=run.number in opened) for run in look.refining)
+    refining = "".join(map(_draw_refining, look.refining))
     inside = _draw_offer(node, look, busy=busy) + refining
     return (
         f'<section class="ex-closer">{draw_heading("Look closer", "a run on its documents", _HINT)}{inside}</section>'
@@ -139,19 +136,14 @@ def _draw_offer(node: Node, look: CloserLook, *, busy: bool) -> str:
     return f'<form data-do="refine" data-id="{format_identity(node)}">{lead}{select}{button}</form>{note}'
 
 
-def _draw_refining(run: RefiningRun, *, opened: bool) -> str:
+def _draw_refining(run: RefiningRun) -> str:
     """Return a run that refines the topic, with its largest topics and their children as links."""
     link = draw_run_link(run.number, f"Refined in run {run.number}")
     met = escape(shorten(" and ".join(run.where), 60))
     facts = f"{run.documents:,} documents with {met} · {escape(name_state(run.state))}"
     rows = "".join(_draw_finer_topic(run.number, topic) for topic in run.topics)
     inside = f'<ul class="ex-finer">{rows}</ul>' if rows else '<p class="ex-none">No topics yet.</p>'
-    word = "Fold in the tree" if opened else "Open in the tree"
-    switch = write_element("button", word, class_="ex-soft", data_do="finer", data_value=run.number)
-    return (
-        f'<div class="ex-refined" data-key="refined-{run.number}"><p>{link} <small>{facts}</small></p>{inside}'
-        f"{switch if rows else ''}</div>"
-    )
+    return f'<div class="ex-refined" data-key="refined-{run.number}"><p>{link} <small>{facts}</small></p>{inside}</div>'
 
 
 def _draw_finer_topic(run: int, topic: FinerTopic) -> str:
@@ -167,27 +159,6 @@ def draw_run_link(run: int, text: str, node: Node | None = None) -> str:
         "a", escape(text), href=f"?page=explore&run={run}{at}", data_go=True, data_do="open-run", data_number=run,
         data_id=None if node is None else format_identity(node),
     )  # fmt: skip
-
-
-def draw_opened_list(opened: Sequence[OpenedTopic]) -> str:
-    """Return topics of runs that refine topics of the tree as nested lists of links; empty without any.
-
-    A topic with several parents is listed under the first.
-    """
-    below: dict[str, list[OpenedTopic]] = {}
-    for each in opened:
-        below.setdefault(each.lines[0].source, []).append(each)
-    rows = "".join(_draw_opened(each, below) for each in opened if not each.edges)
-    return f'<p class="ex-hint">Finer topics</p><ul class="ex-outline">{rows}</ul>' if rows else ""
-
-
-def _draw_opened(topic: OpenedTopic, below: Mapping[str, Sequence[OpenedTopic]]) -> str:
-    hierarchy, node = topic.hierarchy, topic.node
-    link = draw_run_link(hierarchy.run, hierarchy.title(node), node)
-    refines = "" if topic.edges else f", which refines {format_identity(topic.refined)}"
-    children = "".join(_draw_opened(each, below) for each in below.get(topic.identity, ()))
-    nested = f"<ul>{children}</ul>" if children else ""
-    return f"<li>{link} <small>{topic.describe()}{refines}</small>{nested}</li>"
 
 
 def draw_run_origin(run: int, text: str, node: Node | None, *, documents: int, exists: bool) -> str:

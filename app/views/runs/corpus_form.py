@@ -14,22 +14,14 @@ from topiary.app.ingest.report import (
     list_summary,
 )
 from topiary.app.names import plural
-from topiary.app.views.markup import draw_delete_button, draw_delete_dialog, draw_icon, write_attributes, write_element
-from topiary.app.views.runs.new_run_form import (
-    FormField,
-    draw_error,
-    draw_fields,
-    draw_form,
-    draw_sheet,
-    fold_fields,
-    name_fields,
-)
-from topiary.app.views.text import end_sentence, escape
+from topiary.app.views.html import render
+from topiary.app.views.runs.new_run_form import FormField, draw_sheet, name_fields
+from topiary.app.views.text import end_sentence
 
 _NEW_CORPUS_LINES = ("parts", "kept", "chosen")  # lines of a report that only concern a new corpus
 
 
-def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabulary: bool = True) -> str:
+def _draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabulary: bool = True) -> str:
     """Return the whole report of an import.
 
     Parameters
@@ -40,36 +32,22 @@ def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabul
     vocabulary : bool
         Whether a new vocabulary is made; appended documents are counted with the existing one.
     """
-    facts = "".join(
-        f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.text, labels or {}))}</dd></div>"
+    lines = [
+        (line.name, name_fields(line.text, labels or {}))
         for line in list_lines(report)
         if vocabulary or line.name not in _NEW_CORPUS_LINES
-    )
-    columns = _draw_table("Columns", ("column", "role or kind", "values"), list_columns(report))
-    rows = [(_shorten_name(row, labels), row[2], row[3]) for row in list_cuts(report)]
-    cuts = _draw_table("What is left out of the vocabulary", ("what", "how much", "for example"), rows * vocabulary)
-    return f'<div class="tp-report">{list_warnings(report, labels)}<dl>{facts}</dl>{columns}{cuts}</div>'
+    ]
+    cuts = [(_shorten_name(row, labels), row[2], row[3]) for row in list_cuts(report) if vocabulary]
+    return render("forms.report", _list_warnings(report, labels or {}), lines, list_columns(report), cuts)
 
 
-def list_warnings(report: Report, labels: dict[str, str] | None = None) -> str:
-    """Return the warnings as a list, or an empty text; ``labels`` are the labels of options in the form, if any."""
-    sentences = [name_fields(warning, labels or {}) for warning in report.warnings]
-    items = "".join(f"<li>{escape(end_sentence(sentence[:1].upper() + sentence[1:]))}</li>" for sentence in sentences)
-    return f'<ul class="tp-warnings" aria-label="Warnings">{items}</ul>' if items else ""
+def _list_warnings(report: Report, labels: dict[str, str]) -> list[str]:
+    """Return the warnings as sentences."""
+    return [_write_sentence(name_fields(warning, labels)) for warning in report.warnings]
 
 
-def summarise_report(report: Report) -> str:
-    """Return a summary of the report, with the warnings first."""
-    items = "".join(f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in list_summary(report))
-    return f'{list_warnings(report)}<ul class="tp-notes">{items}</ul>'
-
-
-def fold_report(report: Report, number: int, added: Sequence[str] = ()) -> str:
-    """Return the folded record of corpus ``number``; ``added`` lists what was appended since."""
-    items = "".join(f"<li>{escape(line)}</li>" for line in added)
-    appended = f'<ul class="tp-notes" aria-label="Appended">{items}</ul>' if items else ""
-    attributes = write_attributes(data_key=f"record{number}")
-    return f"<details{attributes}><summary>How it was read</summary>{draw_report(report)}{appended}</details>"
+def _write_sentence(text: str) -> str:
+    return end_sentence(text[:1].upper() + text[1:])
 
 
 def _shorten_name(row: tuple[str, str, str, str], labels: dict[str, str] | None) -> str:
@@ -77,16 +55,6 @@ def _shorten_name(row: tuple[str, str, str, str], labels: dict[str, str] | None)
     setting = option.partition(" ")
     label = name_fields(setting[0], labels) if labels else setting[0]
     return f"{what} ({label.strip('“”')} {setting[2]})"
-
-
-def _draw_table(name: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    if not rows:
-        return ""
-    header = "".join(write_element("th", escape(heading), scope="col") for heading in headings)
-    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    table = f"<table><thead><tr>{header}</tr></thead><tbody>{lines}</tbody></table>"
-    about = write_attributes(class_="tp-report-scroll", tabindex="0", role="region", aria_label=name)
-    return f"<h4>{escape(name)}</h4><div{about}>{table}</div>"
 
 
 FORMATS = (
@@ -182,44 +150,35 @@ def draw_corpus_form(
     taken, declined : collections of str
         The recommended options that are chosen, and those that were declined.
     """
-    options = draw_fields(first) + fold_fields("How files are read", "the defaults usually fit", more)
-    parts = [("The documents", _draw_drop_zone(address, sending)), ("The corpus", options)]
-    if sending.sent and not sending.busy:
-        recommendations = "" if into else draw_recommendations(inspection.report, taken, declined)
+    came_in = None
+    if sending.busy:
+        sentence = f"{sending.sent:,} of {sending.of:,} files …"
+    elif sending.sent:
+        sentence = f"{plural(sending.sent, 'file is', 'files are')} here."
+        recommendations = "" if into else _draw_recommendations(inspection.report, taken, declined)
         came_in = recommendations + _draw_inspection(inspection, labels, vocabulary=not into)
-        parts.insert(1, ("What came in", came_in))
-    button_text = f"Append to {escape(into)}" if into else "Make a corpus"
-    return draw_form("make", parts, error, button_text, ready=ready)
+    else:
+        sentence = "Drop files or a folder here, or"
+    word = f"Append to {into}" if into else "Make a corpus"
+    return render("forms.new_corpus", address, sending, sentence, came_in, first, more, error, word, ready, FORMATS)
 
 
 def draw_import(state: ImportState) -> str:
     """Return the progress of an import, or its result."""
-    notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in state.notes)
-    note_list = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
-    again_button = '<button class="tp-button" data-do="again">Add other documents</button>'
-    if state.error:
-        inside = f"<h3>Nothing was stored</h3>{draw_error(state.error)}{note_list}"
-        acts = '<button class="tp-button tp-strong" data-do="again">Choose the files again</button>'
-    elif state.corpus:
-        record = "" if state.report is None else summarise_report(state.report)
-        if state.appended:
-            record = f"<p>{escape(end_sentence(state.appended[:1].upper() + state.appended[1:]))}</p>"
-        inside = f"<h3>{escape(state.corpus)}</h3>{record}{note_list or '<p>Ready to be read by a model.</p>'}"
-        acts = (
-            f'{again_button}<button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}New run on it</button>'
-        )
-    else:
-        inside = f'<p class="tp-lead" role="status">{escape(state.words)} …</p>{draw_meter(state.share)}{note_list}'
-        inside += '<p class="tp-dim">It continues when this page is closed; the Runs page shows the progress.</p>'
-        acts = ""
-    back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'
-    return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'
+    notes = [f"Note: {end_sentence(note)}" for note in state.notes]
+    record = ""
+    if state.appended:
+        record = render("forms.paragraph", _write_sentence(state.appended))
+    elif state.report is not None:
+        lines = map(_write_sentence, list_summary(state.report))
+        record = render("forms.summary", _list_warnings(state.report, {}), lines)
+    return render("forms.result", state, record, notes)
 
 
 MOST_COMMON = 24  # common words listed
 
 
-def draw_recommendations(report: Report | None, taken: Collection[str], declined: Collection[str]) -> str:
+def _draw_recommendations(report: Report | None, taken: Collection[str], declined: Collection[str]) -> str:
     """Return a box for every recommended option, with its effect and a button that takes or declines it.
 
     Parameters
@@ -248,47 +207,21 @@ def _draw_recommendation(advice: Recommendation, *, taken: bool) -> str:
         are = plural(len(advice.words), "word is", "words are")
         where = "and left out" if taken else "and may say little about the subjects"
         reason = f"{are} in documents of every kind {where}: {words}{rest}."
-    lines = (("Words in most documents", advice.before), ("without them", advice.after))
-    effect = "".join(f"<div><dt>{name}</dt><dd>{escape(' '.join(words))}</dd></div>" for name, words in lines)
-    take = write_element(
-        "button",
-        f"Leave out {what}",
-        type="button",
-        class_="tp-button tp-strong",
-        data_do="take",
-        data_option=advice.option,
-        aria_label=f"Leave out {what} (recommended)",
-    )
-    decline = write_element(
-        "button", f"Keep {what}", type="button", class_="tp-button", data_do="decline", data_option=advice.option
-    )
-    buttons = decline if taken else f'{take}<span class="tp-dim">recommended</span>{decline}'
-    about = write_attributes(data_key=f"advice {advice.option}", aria_label=f"Leave out {what}")
-    return (
-        f'<section class="tp-advice{" tp-taken" if taken else ""}"{about}><p><b>{escape(reason)}</b></p>'
-        f'<dl>{effect}</dl><div class="tp-zone-acts">{buttons}</div></section>'
-    )
+    effects = (("Words in most documents", advice.before), ("without them", advice.after))
+    return render("forms.advice", advice.option, what, reason, effects, taken)
 
 
 def _draw_inspection(inspection: InspectionState, labels: dict[str, str], *, vocabulary: bool) -> str:
     """Return the report, or the progress of the inspection; the last report stays until the next is ready."""
+    report = inspection.report
     if inspection.error:
-        return draw_error(inspection.error)
-    meter = draw_meter(inspection.share, "Progress of the inspection")
-    progress = f'<p class="tp-dim" role="status">{escape(inspection.words)} …</p>{meter}'
-    if inspection.report is None:
-        return progress
-    drawn = set(map(describe_recommendation, inspection.report.recommended))  # shown as boxes with buttons
-    named = (name_fields(note, labels) for note in inspection.report.notes if note not in drawn)
-    notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in named)
-    report = draw_report(inspection.report, labels, vocabulary=vocabulary)
-    return (progress if inspection.words else "") + report + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")
-
-
-def list_formats() -> str:
-    """Return the list of formats that can be read."""
-    items = "".join(f"<li><b>{escape(name)}</b> {escape(note)}</li>" for name, note in FORMATS)
-    return f'<h2 class="tp-h">What can be read</h2><ul>{items}</ul>'
+        return render("macros.error", inspection.error)
+    if report is None:
+        return render("forms.inspection", inspection.words, inspection.share, "", ())
+    shown = set(map(describe_recommendation, report.recommended))  # as boxes with buttons
+    notes = [f"Note: {end_sentence(name_fields(note, labels))}" for note in report.notes if note not in shown]
+    drawn = _draw_report(report, labels, vocabulary=vocabulary)
+    return render("forms.inspection", inspection.words, inspection.share, drawn, notes)
 
 
 def wrap_page(*parts: str) -> str:
@@ -296,35 +229,9 @@ def wrap_page(*parts: str) -> str:
     return draw_sheet(("Add documents", "They stay on this machine."), *parts)
 
 
-def _draw_drop_zone(address: str, sending: UploadState) -> str:
-    if sending.busy:
-        sentence = f"{sending.sent:,} of {sending.of:,} files …"
-    elif sending.sent:
-        sentence = f"{plural(sending.sent, 'file is', 'files are')} here."
-    else:
-        sentence = "Drop files or a folder here, or"
-    restart_button = '<button type="button" class="tp-button" data-do="again">Start over</button>'
-    return (
-        f'<div class="tp-zone{" tp-full" if sending.sent else ""}"{write_attributes(data_upload=address)}>'
-        f'<p role="status">{sentence}</p><div class="tp-zone-acts">'
-        f"{_draw_file_button('Choose files', 'multiple')}{_draw_file_button('Choose a folder', 'webkitdirectory')}"
-        f"{restart_button if sending.sent and not sending.busy else ''}</div>{draw_error(sending.error)}"
-        f'<aside class="tp-zone-kinds">{list_formats()}</aside></div>'
-    )
-
-
-def _draw_file_button(word: str, kind: str) -> str:
-    hint = write_attributes(aria_label=word)
-    return f'<label class="tp-button tp-file">{word}<input type="file" {kind}{hint}></label>'
-
-
-def draw_meter(share: float | None, label: str = "Progress of the import") -> str:
+def draw_meter(share: float | None, label: str) -> str:
     """Return a progress bar for the share done, 0 to 1; empty if it is not known."""
-    if share is None:
-        return ""
-    now = {"aria_valuenow": round(100 * share), "aria_valuemin": 0, "aria_valuemax": 100}
-    inside = f'<i style="width:{100 * share:.1f}%"></i>'
-    return write_element("div", inside, class_="tp-meter tp-running", role="progressbar", aria_label=label, **now)
+    return render("macros.meter", share, label)
 
 
 class CorpusFacts(NamedTuple):
@@ -344,21 +251,8 @@ def draw_corpora(rows: Sequence[CorpusFacts]) -> str:
     """Return every corpus as a row, the newest first; empty if there is none."""
     if not rows:
         return ""
-    items = "".join(map(_draw_corpus, sorted(rows, key=lambda row: -row.number)))
-    return f'<section class="tp-corpora"><h2>In this store</h2><ul aria-label="Corpora">{items}</ul></section>'
-
-
-def _draw_corpus(row: CorpusFacts) -> str:
-    classes = f", {row.classes:,} classes" if row.classes else ""
-    notes = "".join(f'<div class="tp-dim">Note: {escape(end_sentence(note))}</div>' for note in row.notes)
-    record = "" if row.record is None else fold_report(row.record, row.number, row.added)
-    return (
-        f"<li{write_attributes(data_key=row.number)}><div><b>"
-        f'{escape(row.name)}</b> <span class="tp-dim">{row.documents:,} '
-        f"documents, {row.words:,} words{classes}</span>{notes}{record}</div>"
-        f"{draw_delete_button('corpus', row.number)}"
-        f"{draw_delete_dialog('corpus', row.number, row.name, 'The files it was made of stay where they are.')}</li>"
-    )
+    newest = sorted(rows, key=lambda row: -row.number)
+    return render("forms.corpora", [(row, row.record and _draw_report(row.record)) for row in newest])
 
 
 class ImportFacts(NamedTuple):
@@ -373,22 +267,4 @@ class ImportFacts(NamedTuple):
 
 def draw_imports(imports: Sequence[ImportFacts]) -> str:
     """Return a row for every import; empty if there is none."""
-    rows = "".join(_draw_failed_import(facts) if facts.failed else _draw_running_import(facts) for facts in imports)
-    return f'<ul class="tp-adding" aria-label="Imports">{rows}</ul>' if rows else ""
-
-
-def _draw_running_import(facts: ImportFacts) -> str:
-    bar = draw_meter(facts.share, f"Progress of adding {facts.name}")
-    sentence = f"Adding “{escape(facts.name)}”: {escape(facts.sentence)} …"
-    return f'<li{write_attributes(data_key=f"import{facts.number}")}><p role="status">{sentence}</p>{bar}</li>'
-
-
-def _draw_failed_import(each: ImportFacts) -> str:
-    acts = "".join(
-        f'<button class="tp-button"{write_attributes(data_do=do, data_import=each.number)}>{word}</button>'
-        for do, word in (("add-again", "Choose the files again"), ("dismiss", "Dismiss"))
-    )
-    message = f'<p class="tp-error" role="alert">“{escape(each.name)}” was not added. {escape(each.sentence)}</p>'
-    return (
-        f'<li{write_attributes(data_key=f"import{each.number}")}>{message}<div class="tp-title-acts">{acts}</div></li>'
-    )
+    return render("forms.imports", imports) if imports else ""

@@ -6,12 +6,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from topiary.app.names import INFERENCES
-from topiary.app.views.markup import draw_options, write_attributes, write_element
-from topiary.app.views.text import escape
+from topiary.app.views.html import render
 from topiary.engine import models
 from topiary.engine.settings import Setting, describe
-
-BACK = '<button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
 
 
 class FormField(NamedTuple):
@@ -126,120 +123,20 @@ def draw_new_run_form(
         The heading, and a line under it.
     """
     about_goal, error = errors
-    folded_fields = fold_fields("All settings", "the defaults are good ones; what you change takes precedence", folded)
-    parts = [("Documents", draw_fields(first))]
-    if goals:
-        choice = _draw_goals(goals, chosen) + draw_error(about_goal)
-        parts.append(("How to train", choice + folded_fields))
-    else:
-        parts.append(("The settings", folded_fields))
-    button_text = "Starting …" if sent else "Start training"
-    return draw_sheet(title, draw_form("start", parts, error, button_text, ready=ready and not sent))
-
-
-def _draw_goals(goals: Sequence[Goal], chosen: str) -> str:
-    """Return the choice of what a run is for, a card each."""
-    cards = []
-    for goal in goals:
-        key = f"goal-{goal.value}"
-        is_chosen = goal.value == chosen
-        attributes = write_attributes(
-            id=key, value=goal.value, checked=is_chosen, disabled=goal.locked and not is_chosen,
-            aria_describedby=f"about-{key}",
-        )  # fmt: skip
-        cards.append(
-            f'<div class="tp-goal"{write_attributes(data_key=key)}><input type="radio" name="goal"{attributes}>'
-            f'<label for="{key}">{escape(goal.title)}</label>'
-            f'<span class="tp-help" id="about-{key}">{escape(goal.help)}</span></div>'
-        )
-    return f'<div class="tp-goals" role="radiogroup" aria-label="How to train">{"".join(cards)}</div>'
+    return render(
+        "forms.new_run", title, first, goals, chosen, folded, about_goal, error,
+        "Starting …" if sent else "Start training", ready and not sent,
+    )  # fmt: skip
 
 
 def draw_sheet(title: tuple[str, str], *parts: str) -> str:
     """Return a page of one column: a heading, a line under it, and the parts."""
-    return (
-        f'<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>{escape(title[0])}</h1>'
-        f'<p class="tp-dim">{escape(title[1])}</p></div></div>{"".join(parts)}</div>'
-    )
+    return render("forms.sheet", *title, parts)
 
 
-def draw_form(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, *, ready: bool) -> str:
-    """Return a form that sends the message ``do``.
-
-    Parameters
-    ----------
-    do : str
-    parts : sequence of (legend, markup)
-    error : str
-        A sentence about several fields at once, or empty.
-    word : str
-        The word on the button that sends the form.
-    ready : bool
-        Whether the form may be sent.
-    """
-    inside = "".join(f"<fieldset><legend>{legend}</legend>{markup}</fieldset>" for legend, markup in parts)
-    send_button = write_element("button", word, type="submit", class_="tp-button tp-strong", disabled=not ready)
-    return (
-        f'<form class="tp-form" data-do="{do}" data-input="typed" data-change="typed" novalidate>{inside}'
-        f'{draw_error(error)}<div class="tp-form-acts">'
-        f"{BACK}{send_button}</div></form>"
-    )
-
-
-def draw_error(error: str) -> str:
-    """Return an error as HTML; empty if there is none."""
-    return f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""
-
-
-def fold_fields(name: str, note: str, inside: Sequence[FormField]) -> str:
-    """Return fields folded under a heading; they are unfolded if one of them has an error."""
-    has_error = any(field.error for field in inside)
-    summary = f'{name} <span class="tp-dim">{len(inside)} more; {note}</span>'
-    attributes = write_attributes(data_key="advanced", open=has_error, data_unfold=has_error)
-    groups = dict.fromkeys(field.group for field in inside)
-    parts = "".join(_draw_group(group, [field for field in inside if field.group == group]) for group in groups)
-    return f'<details class="tp-fold"{attributes}><summary>{summary}</summary>{parts}</details>'
-
-
-def _draw_group(name: str, fields: Sequence[FormField]) -> str:
-    """Return fields that belong together, under their heading if there is one."""
-    if not name:
-        return draw_fields(fields)
-    attributes = write_attributes(data_key=f"about {name}")
-    return f'<section class="tp-group"{attributes}><h3>{escape(name)}</h3>{draw_fields(fields)}</section>'
-
-
-def draw_fields(inside: Sequence[FormField]) -> str:
-    """Return fields, each with its label, help and error."""
-    return f'<div class="tp-fields">{"".join(map(_draw_field, inside))}</div>'
-
-
-def _draw_field(field: FormField) -> str:
-    help_id = f"about-{field.name}"
-    common = write_attributes(
-        name=field.name,
-        id=f"field-{field.name}",
-        aria_describedby=help_id,
-        aria_invalid="true" if field.error else None,
-    )
-    if field.kind == "choice":
-        options = draw_options(field.choices, field.value)
-        control = f'<select class="tp-input"{common}{write_attributes(disabled=field.locked)}>{options}</select>'
-    elif field.kind == "flag":
-        control = f'<input type="checkbox" class="tp-check"{common}{write_attributes(checked=field.value == "true")}>'
-    else:
-        proposals = draw_options(field.choices)
-        list_id = f"proposed-{field.name}" if proposals else None
-        value_attributes = write_attributes(value=field.value, readonly=field.locked, list=list_id)
-        control = f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{value_attributes}>'
-        control += f"<datalist{write_attributes(id=list_id)}>{proposals}</datalist>" if proposals else ""
-    error = f'<span class="tp-error" role="alert">{escape(field.error)}</span>' if field.error else ""
-    hint = f" <em>{escape(field.hint)}</em>" if field.hint else ""
-    return (
-        f'<div class="tp-field{" tp-flag" if field.kind == "flag" else ""}"{write_attributes(data_key=field.name)}>'
-        f'<label for="field-{escape(field.name)}">{escape(field.label)}</label>{control}'
-        f'<span class="tp-help" id="{escape(help_id)}">{escape(field.help)}{hint}</span>{error}</div>'
-    )
+def draw_no_form(heading: str, sentence: str) -> str:
+    """Return the page without a form: the reason and a button back."""
+    return draw_sheet((heading, ""), render("forms.locked", sentence))
 
 
 class SettingText(NamedTuple):

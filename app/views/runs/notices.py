@@ -3,29 +3,19 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from topiary.app.views.markup import draw_delete_dialog, draw_icon, name_run, write_attributes, write_element
+from topiary.app.views.html import render
+from topiary.app.views.markup import name_run
 from topiary.app.views.run_facts import RunFacts
-from topiary.app.views.text import escape
 
 
 def draw_no_run() -> str:
     """Return the page for a store without runs, with a button that leads to the Runs page."""
-    return (
-        '<div class="tp-page-in"><section class="tp-empty"><div><h2>There is no run yet</h2>'
-        '<p class="tp-lead">This page shows the topics of a run: start one on the Runs page.</p>'
-        f'<p><button class="tp-button tp-strong" data-do="runs">{draw_icon("list")}Go to the Runs page</button></p>'
-        "</div></section></div>"
-    )
+    return render("runs.no_run")
 
 
 def draw_missing_run(run: int, usual: int) -> str:
     """Return the page for a link to a run that is not in the store, with buttons to the run ``usual`` and to all."""
-    return (
-        f'<div class="tp-page-in"><section class="tp-empty"><div><h2>There is no run {run} in this store</h2>'
-        '<p class="tp-lead" role="status">It may have been deleted, or the link may be to another store.</p>'
-        f'<p class="tp-unfinished"><button class="tp-button tp-strong" data-do="usual">Show run {usual}</button> '
-        f'<button class="tp-button" data-do="runs">{draw_icon("list")}All runs</button></p></div></section></div>'
-    )
+    return render("runs.missing_run", run, usual)
 
 
 def explain_missing_run(run: int) -> str:
@@ -70,12 +60,10 @@ def explain_no_topics(run: int, state: str, message: str = "", damage: str = "")
     return f"Run {run} is on its way{note}; the first topics appear here with the first snapshot."
 
 
-LOSES = "Its points, snapshots and topic names go with it; the corpus stays."
 SILENT = (
     "The process that trained this run ended without a message: the machine was switched off, or it was stopped from "
     "outside. Nothing that was written is lost."
 )
-_ICONS = {"retry": "fork", "resume": "play", "log": "page", "delete": "trash"}
 _HEADINGS = {"failed": "failed", "silent": "has fallen silent"}
 SILENT_WAYS = (("resume", "Resume from the checkpoint"), ("log", "Show the log"))
 
@@ -107,39 +95,14 @@ def draw_failure(
     if state not in _HEADINGS:
         return ""
     sentence = (_choose_sentence(cause) if cause else SILENT) if state == "silent" else _choose_sentence(run.message)
-    buttons = "".join(_draw_button(run, action, words, strong=not index) for index, (action, words) in enumerate(ways))
-    dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)
-    return (
-        f'<section class="tp-fault" role="alert"><h2>{draw_icon("alert")}Run {run.number} {_HEADINGS[state]}</h2>'
-        f"<p>{escape(sentence)}</p>"
-        f'<div class="tp-fault-acts">{buttons}</div>{_draw_log(log)}{dialog}</section>'
-    )
+    return render("runs.failure", run, name_run(run), _HEADINGS[state], sentence, ways, log)
 
 
 def draw_damage(sentence: str) -> str:
     """Return a note that a snapshot is damaged; empty if ``sentence`` is."""
-    return f'<p class="tp-damaged" role="status">{draw_icon("alert")}{escape(sentence)}</p>' if sentence else ""
+    return render("runs.damage", sentence)
 
 
 def _choose_sentence(message: str) -> str:
     text = message.removeprefix("failed: ").strip() or "It ended with an error; the log says more"
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
-
-
-def _draw_button(run: RunFacts, action: str, words: str, *, strong: bool) -> str:
-    css_class = "tp-button tp-strong" if strong else "tp-button"
-    attributes = (
-        {"data_open": f"delete-{run.number}"} if action == "delete" else {"data_do": action, "data_run": run.number}
-    )
-    return (
-        f'<button class="{css_class}"{write_attributes(**attributes)}>'
-        f"{draw_icon(_ICONS.get(action, 'play'))}{escape(words)}</button>"
-    )
-
-
-def _draw_log(log: LogTail | None) -> str:
-    if log is None:
-        return ""
-    text = escape("\n".join(log.lines)) or "The log is empty."
-    head = write_element("p", f"The last lines of {escape(log.path)}", class_="tp-dim")
-    return f'{head}<pre class="tp-log" tabindex="0" role="region" aria-label="Log of the run">{text}</pre>'

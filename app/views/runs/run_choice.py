@@ -5,10 +5,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from topiary.app.jobs.estimates import choose_headline
-from topiary.app.names import name_model, name_state, plural
-from topiary.app.views.markup import draw_select, name_run, write_attributes
+from topiary.app.names import name_model, name_state
+from topiary.app.views.html import render
+from topiary.app.views.markup import name_run
 from topiary.app.views.run_facts import RunFacts
-from topiary.app.views.runs.run_list import draw_search_field, matches_search
+from topiary.app.views.runs.run_list import matches_search
 
 NEWEST, LOWEST = "newest", "perplexity"
 ORDERS = {
@@ -105,19 +106,18 @@ def draw_run_choice(runs: Sequence[RunFacts], state: Callable[[int], str], choic
         "corpus": {run.corpus_name: run.corpus_name for run in runs},
         "model": {run.model: name_model(run.model) for run in runs},
     }
-    controls = []
-    if len(runs) > MANY or choice.text:
-        controls.append(draw_search_field(choice.text))
+    filters = []
     for name, every in FILTERS.items():
         chosen, offered = getattr(choice, name), values[name]
         if len(offered) > 1 or chosen:
             entries = (
                 dict(sorted(({chosen: chosen} | offered).items(), key=lambda item: item[1])) if chosen else offered
             )
-            controls.append(draw_select(name, ({"": every} | entries).items(), chosen, f"Runs by {name}"))
-    if len(runs) >= FEW:
-        controls.append(draw_select("order", ORDERS.items(), choice.order, "Order of the runs"))
-    return f'<div class="tp-choice">{"".join(controls)}</div>' if controls else ""
+            filters.append((name, ({"": every} | entries).items(), chosen))
+    has_search, orders = len(runs) > MANY or bool(choice.text), ORDERS.items() if len(runs) >= FEW else ()
+    if not (has_search or filters or orders):
+        return ""
+    return render("runs.choice", choice.text, has_search, filters, orders, choice.order)
 
 
 def draw_marked(marked: Collection[int], fitting: int) -> str:
@@ -130,19 +130,7 @@ def draw_marked(marked: Collection[int], fitting: int) -> str:
     fitting : int
         Number of runs that fit the choice.
     """
-    if fitting < 2 and not marked:
-        return ""
-    how_many = "all" if fitting <= MOST_MARKED else f"the first {MOST_MARKED}"
-    every = f'<button class="tp-button" data-do="mark-all">Mark {how_many}</button>'
-    if not marked:
-        return f'<div class="tp-marked"><span class="tp-dim">Mark runs to compare them in a table.</span>{every}</div>'
-    count = plural(len(marked), "run is marked", "runs are marked")
-    disabled = write_attributes(disabled=len(marked) < 2, title="Mark at least two runs" if len(marked) < 2 else None)
-    return (
-        f'<div class="tp-marked"><span role="status">{count}</span>'
-        f'<button class="tp-button tp-strong" data-do="table"{disabled}>Compare in a table</button>{every}'
-        '<button class="tp-button" data-do="unmark">Clear marks</button></div>'
-    )
+    return "" if fitting < 2 and not marked else render("runs.marked_runs", len(marked), MOST_MARKED, fitting)
 
 
 def explain_order(runs: Sequence[RunFacts], choice: RunChoice) -> str:

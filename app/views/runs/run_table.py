@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from topiary.app.jobs.estimates import Estimate
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.names import name_inference, name_model
-from topiary.app.views.markup import draw_state, name_run, write_attributes, write_element
+from topiary.app.views.html import render
+from topiary.app.views.markup import name_run
 from topiary.app.views.run_facts import RunFacts, format_estimate, format_span
 from topiary.app.views.runs.new_run_form import describe_setting, format_value
-from topiary.app.views.text import escape
 
 NONE = "–"
 _NPMI_TIP = "Mean coherence (NPMI) of the topics of this layer with at least 0.1 % of the words; higher is better"
@@ -52,13 +52,15 @@ def draw_run_table(rows: Sequence[TableRun], *, waiting: bool) -> str:
         ("Length", "Steps made"),
         ("Time", "Time of training"),
     ]
-    head = "".join(write_element("th", escape(title), scope="col", title=tip or None) for title, tip in titles)
-    best = _find_best(rows)
-    body = "".join(
-        _draw_row(row, [values[place] for _, _, values in differing], kinds, layers, best=best[place])
-        for place, row in enumerate(rows)
-    )
-    about = write_attributes(class_="tp-report-scroll", tabindex="0", role="region", aria_label="Runs compared")
+    body = [
+        {
+            "run": row.run,
+            "name": name_run(row.run),
+            "state": row.state,
+            "cells": _list_cells(row, [values[place] for _, _, values in differing], kinds, layers, best=best),
+        }
+        for place, (row, best) in enumerate(zip(rows, _find_best(rows), strict=True))
+    ]
     notes = (
         ["Settings that are the same in all of these runs are left out."]
         if differing
@@ -68,10 +70,7 @@ def draw_run_table(rows: Sequence[TableRun], *, waiting: bool) -> str:
         notes.append("Perplexities of different corpora do not compare.")
     if waiting:
         notes.append("Coherences are being read …")
-    return (
-        f'<div{about}><table class="tp-run-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-        f'<p class="tp-dim" role="status">{" ".join(notes)}</p>'
-    )
+    return render("runs.table", titles, body, notes)
 
 
 def list_differing(runs: Sequence[RunFacts]) -> list[tuple[str, str, list[str]]]:
@@ -123,22 +122,20 @@ def _rank(estimate: Estimate) -> float:
     return estimate.value if estimate.lower_is_better else -estimate.value
 
 
-def _draw_row(row: TableRun, settings: Sequence[str], kinds: Sequence[str], layers: int, *, best: bool) -> str:
-    run = row.run
-    link = write_element(
-        "button", escape(f"{run.number} · {name_run(run)}"), class_="tp-inline", data_do="watch", data_run=run.number
-    )
-    figure = f"<b>{format_estimate(row.estimate)}</b>" if best else format_estimate(row.estimate)
-    own = "" if row.estimate is None else row.estimate.name
+def _list_cells(
+    row: TableRun, settings: Sequence[str], kinds: Sequence[str], layers: int, *, best: bool
+) -> list[tuple[str, bool]]:
+    """Return the cells after the state, each with whether it is the best of its column."""
+    run, own = row.run, "" if row.estimate is None else row.estimate.name
     npmi = [f"{value:.3f}" if math.isfinite(value) else NONE for value in row.npmi]
-    cells = [
-        draw_state(row.state, run.request),
-        *map(escape, settings),
-        *(figure if kind == own else NONE for kind in kinds),
+    rest = [
         *npmi,
         *[NONE] * (layers - len(npmi)),
         f"{run.minibatch:,} {STEPS[name_step(run)]}",
         format_span(run.seconds) if run.seconds else NONE,
     ]
-    head = write_element("th", link, scope="row")
-    return f"<tr{write_attributes(data_key=run.number)}>{head}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+    return [
+        *((setting, False) for setting in settings),
+        *((format_estimate(row.estimate), best) if kind == own else (NONE, False) for kind in kinds),
+        *((cell, False) for cell in rest),
+    ]

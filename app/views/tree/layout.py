@@ -52,7 +52,7 @@ class Curve(NamedTuple):
 class Band(NamedTuple):
     """One layer of the picture: its number, the position of its caption, and the chip "n more".
 
-    Layer `APART` are background topics that stand apart; layers below 1 are of topics of other runs.
+    Layer `APART` are background topics that stand apart.
     """
 
     layer: int

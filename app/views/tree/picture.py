@@ -1,24 +1,15 @@
 """The picture of a chosen part of a hierarchy, with changed edges marked."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_most
 from topiary.app.views.palette import LIVE, PictureTheme
 from topiary.app.views.text import escape, format_percent
 from topiary.app.views.tree.boxes import TopicBox, make_boxes
 from topiary.app.views.tree.class_overlay import find_class_overlay
-from topiary.app.views.tree.finer import (
-    OpenedTopic,
-    add_opened,
-    draw_finer_handles,
-    draw_opened,
-    list_opened,
-    list_runs,
-    make_opened_boxes,
-    split_layout,
-)
 from topiary.app.views.tree.layout import WIDE, TreeLayout, draw_bend, lay_out_tree
 from topiary.app.views.tree.opening import LOWEST, RULES, USUAL, Detail, add_linking_topics
 from topiary.app.views.tree.tree_svg import EdgeStroke, TreeLook, TreeScene, draw_tree_svg, measure_picture
@@ -126,8 +117,6 @@ class TreeChoice(NamedTuple):
     too; otherwise only those that are roots.  With ``sure``, only edges are drawn that most other seeds found, or where
     there are none, that are above the threshold with a probability of 90 %.  The threshold chooses the edges only if
     ``detail`` is "paper"; otherwise one of the `RULES` does, and a weight is certain if it is above the average one.
-    ``finer`` are the runs whose topics are drawn below the topics that they refine, and ``unfolded`` are those of their
-    topics, such as ``12/L3:4``, whose children are drawn too.
     """
 
     roots: tuple[Node, ...]
@@ -141,8 +130,6 @@ class TreeChoice(NamedTuple):
     light: bool = False
     sure: bool = False
     detail: Detail = "paper"
-    finer: frozenset[int] = frozenset()
-    unfolded: frozenset[str] = frozenset()
 
     @property
     def certain_above(self) -> float:
@@ -153,8 +140,7 @@ class TreeChoice(NamedTuple):
 class TreeDrawing(NamedTuple):
     """A finished picture: its SVG text, the part shown, the layout, and its size (width, height).
 
-    ``more`` holds how many topics of each layer are left out; ``linking`` are topics that only lead to shared ones;
-    ``opened`` are topics of runs that refine others, which are not in ``part``.
+    ``more`` holds how many topics of each layer are left out; ``linking`` are topics that only lead to shared ones.
     """
 
     svg: str
@@ -164,7 +150,6 @@ class TreeDrawing(NamedTuple):
     size: tuple[float, float]
     news: EdgeNews | None = None
     linking: frozenset[Node] = frozenset()
-    opened: Sequence[OpenedTopic] = ()
 
 
 def list_edges(hierarchy: Hierarchy, choice: TreeChoice) -> list[Edge]:
@@ -248,15 +233,6 @@ def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeCh
     return choice
 
 
-def list_chosen_finer(hierarchy: Hierarchy, nodes: Iterable[Node], choice: TreeChoice) -> list[OpenedTopic]:
-    """Return the topics of other runs that a choice shows below topics of the tree, which are ``nodes``.
-
-    Their children are chosen by the rule of the tree, but never lead up.
-    """
-    downwards = choice._replace(direction="down")
-    return list_opened(hierarchy, nodes, choice.finer, choice.unfolded, lambda finer: list_edges(finer, downwards))
-
-
 def find_apart(hierarchy: Hierarchy, part: Subnetwork) -> tuple[Node, ...]:
     """Return the background topics of a picture that no drawn edge joins; none if there is nothing else."""
     joined = {node for edge in part.edges for node in (edge.above, edge.below)}
@@ -298,30 +274,25 @@ def draw_tree(
     )
     contents = make_boxes(hierarchy, part.nodes, part.edges)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
-    opened = list_chosen_finer(hierarchy, part.nodes, choice)
-    whole, boxes = add_opened(part, opened), contents | make_opened_boxes(opened)
-    apart = find_apart(hierarchy, whole)
-    layout = lay_out_tree(whole, boxes, aspect=aspect, previous=previous, more=left_out, apart=apart)
-    layout, opened_curves = split_layout(layout, opened)
+    apart = find_apart(hierarchy, part)
+    layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=left_out, apart=apart)
     edges = list_edges(hierarchy, choice)
     expandable = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = find_class_overlay(hierarchy, choice.label)
     news = find_edge_news(before, hierarchy, part, choice)
     look = TreeLook(
         theme,
-        write_caption(hierarchy, choice, linking=len(linking), finer=list_runs(opened)),
+        write_caption(hierarchy, choice, linking=len(linking)),
         expandable,
         choice.direction,
         selected,
         strokes=style_new_edges(news),
         beneath=draw_gone_edges(news, contents, layout),
-        above=draw_opened(opened, boxes, layout, opened_curves, theme, live=theme is LIVE)
-        + draw_finer_handles(hierarchy, contents, layout, choice.finer, theme, live=theme is LIVE),
         opinion=opinion,
         threshold=choice.certain_above,
     )
     svg = draw_tree_svg(TreeScene(hierarchy, part, contents, layout), look)
-    return TreeDrawing(svg, part, layout, left_out, measure_picture(layout, look), news, linking, opened)
+    return TreeDrawing(svg, part, layout, left_out, measure_picture(layout, look), news, linking)
 
 
 def describe_rule(choice: TreeChoice) -> str:
@@ -337,18 +308,16 @@ def describe_sure(hierarchy: Hierarchy) -> str:
     return "sure within this run (90 %)" if seeds is None else describe_most(seeds.n_runs)
 
 
-def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0, finer: Sequence[int] = ()) -> str:
+def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0) -> str:
     """Return the caption of a tree: run, snapshot, the meaning of an edge, and seed.
 
-    ``linking`` is the number of topics that only lead to shared ones, and ``finer`` are the runs whose topics are drawn
-    below those that they refine.
+    ``linking`` is the number of topics that only lead to shared ones.
     """
     opinion = find_class_overlay(hierarchy, choice.label)
     notes = f" · colour: weight for {opinion.name}" if opinion else ""
-    notes += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
+    notes += f" · paler: {plural(linking, 'topic')} that lead to shared ones" if linking else ""
     notes += " · red dashes: made rarer" if any(edge.weight < 0 for edge in list_edges(hierarchy, choice)) else ""
     notes += f" · only edges {describe_sure(hierarchy)}" if choice.sure else ""
-    notes += "".join(f" · dotted: topics of run {run}, on documents of the topic above" for run in finer)
     return (
         f"{hierarchy.corpus} · run {hierarchy.run} · {hierarchy.moment} · "
         f"{describe_rule(choice)}{notes} · seed {hierarchy.seed} · Topiary"

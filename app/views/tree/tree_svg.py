@@ -59,10 +59,10 @@ def draw_text(x: float, y: float, size: float, fill: str, text: str, more: str =
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}" fill="{fill}"{more}>{escape(text)}</text>'
 
 
-def draw_outline(box: TopicBox, theme: PictureTheme, dash: str = "") -> str:
-    """Draw the outline of a box in the colour and border style of its layer; ``dash`` are other dashes."""
+def draw_outline(box: TopicBox, theme: PictureTheme) -> str:
+    """Draw the outline of a box in the colour and border style of its layer."""
     colour, border = find_layer_colour(theme, box.node.layer), find_layer_border(box.node.layer)
-    dash = f' stroke-dasharray="{dash or border.dash}"' if dash or border.dash else ""
+    dash = f' stroke-dasharray="{border.dash}"' if border.dash else ""
     stroke = f'stroke="{colour}" stroke-width="{border.width}"{dash}'
     outer = _draw_rect(box.width, box.height, f'class="tp-box" rx="7" fill="{theme.box}" {stroke}')
     if not border.double:
@@ -242,8 +242,6 @@ class TreeLook(NamedTuple):
         SVG drawn under everything else.
     marks : mapping of Node to WordMarking
         The words of topics to mark.
-    above : str
-        SVG drawn over everything else.
     opinion : ClassOverlay or None
         The class whose weights are shown on the topics.
     threshold : float or None
@@ -258,7 +256,6 @@ class TreeLook(NamedTuple):
     strokes: Mapping[tuple[Node, Node], EdgeStroke] = {}
     twins: Mapping[Node, str] = {}
     beneath: str = ""
-    above: str = ""
     marks: Mapping[Node, WordMarking] = {}
     opinion: ClassOverlay | None = None
     threshold: float | None = None
@@ -287,7 +284,6 @@ def draw_tree_svg(scene: TreeScene, look: TreeLook) -> str:
         *_draw_edges(scene, look),
         *_draw_bands(scene, look),
         *(_draw_node(scene, node, look) for node in layout.places if node in scene.boxes),
-        look.above,
     ]
     width, height = measure_picture(layout, look)
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'
@@ -310,9 +306,7 @@ def _draw_bands(scene: TreeScene, look: TreeLook) -> list[str]:
     pieces = []
     for band in scene.layout.bands:
         lines = ["Background: words that documents of all kinds use"]
-        if not band.shown:
-            lines = ["Finer topics", "of other runs"]
-        elif band.layer != APART:
+        if band.layer != APART:
             lines = [f"Layer {band.layer}", f"{band.shown} of {scene.hierarchy.widths[band.layer - 1]}"]
         rows = "".join(
             f'<tspan x="{MARGIN}" dy="{1.2 * row:g}em"{_BOLD if not row else ""}>{line}</tspan>'

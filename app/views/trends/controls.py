@@ -2,34 +2,24 @@
 
 from collections.abc import Sequence
 
-from topiary.app.views.markup import draw_select
-from topiary.app.views.text import escape, shorten
-from topiary.engine.lens.periods import UNITS
-
-_LETTERS = 30  # of the name of a column
-_UNITS = {"automatic": "Periods: automatic"} | {unit: f"{unit.capitalize()}s" for unit in UNITS}
-_MOVING = {"1": "No smoothing", "3": "Mean of 3", "5": "Mean of 5", "9": "Mean of 9"}
-_WEIGHTS = {"tokens": "By words", "documents": "By documents"}
-_WEIGHT_TIP = "By words, a long document counts more than a short one; by documents, all count alike"
+from topiary.app.views.html import render
 
 
 def draw_column_choice(names: Sequence[str], chosen: str, label: str) -> str:
     """Return the choice of a column of the documents."""
-    return draw_select("column", [(name, shorten(name, _LETTERS)) for name in names], chosen, label)
+    return render("trends.column_choice", names, chosen, label)
 
 
 def draw_period_choices(unit: str, moving: str) -> str:
     """Return the choices of the length of periods and of their smoothing."""
-    units = draw_select("unit", _UNITS.items(), unit, "Periods", "Length of the periods")
-    return units + draw_select("moving", _MOVING.items(), moving, "Smoothing", "Moving mean of periods")
+    return render("trends.period_choices", unit, moving)
 
 
 def draw_weight_choice(weigh: str) -> str:
     """Return the choice of what a document counts."""
-    return draw_select("weigh", _WEIGHTS.items(), weigh, "Weight of a document", _WEIGHT_TIP)
+    return render("trends.weight_choice", weigh)
 
 
 def draw_card(heading: str, body: str, note: str = "") -> str:
     """Return a part of the page with a heading, and a note below."""
-    foot = f'<p class="tr-note">{escape(note)}</p>' if note else ""
-    return f'<section class="tr-card"><h2>{escape(heading)}</h2>{body}{foot}</section>'
+    return render("trends.card", heading, note, body)

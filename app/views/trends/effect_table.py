@@ -6,7 +6,7 @@ from typing import NamedTuple
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.trends import GroupFigure, TopicEffect
 from topiary.app.views.markup import draw_select, write_element
-from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.text import escape, format_change, format_percent, shorten
 from topiary.engine.hierarchy.tree import Node
 
 EFFECT_ROWS = 40  # shown of the table
@@ -21,16 +21,6 @@ _COLUMNS = (
 )  # fmt: skip
 _LETTERS = 40  # of a group or topic
 _NAMED = 5  # topics of a sentence
-_FORMULA = (
-    "<p>The mean is the share of a topic in the words of a group, <b>R</b> = Σ n<sub>j</sub> w<sub>j</sub> / "
-    "Σ n<sub>j</sub>, where document j has n<sub>j</sub> words and the share w<sub>j</sub> of the topic; <i>by "
-    "documents</i>, n<sub>j</sub> = 1. Its variance is V = Σ n<sub>j</sub>² (w<sub>j</sub> − R)² / "
-    "(Σ n<sub>j</sub>)², or that of 200 bootstrap draws of the documents if there are fewer than 100; its interval is "
-    "Wilson’s, for R (1 − R) / V answers. The interval of a difference R − S follows from those of R (l to u) and S "
-    "(l′ to u′): R − S − √((R − l)² + (u′ − S)²) to R − S + √((u − R)² + (S − l′)²).</p>"
-    "<p>It is the table of <i>estimateEffect</i> in R’s stm for one category, with documents resampled instead of "
-    "topics drawn again.</p>"
-)
 
 
 class EffectChoices(NamedTuple):
@@ -44,7 +34,7 @@ class EffectChoices(NamedTuple):
 def draw_effects(
     hierarchy: Hierarchy, figure: GroupFigure, rows: Sequence[TopicEffect], total: int, choices: EffectChoices
 ) -> str:
-    """Return the choice of groups, the table with the rows given, and how it is computed.
+    """Return the choice of groups, and the table with the rows given.
 
     Parameters
     ----------
@@ -74,14 +64,8 @@ def draw_effects(
         f"▲▼: beyond chance among {figure.contrast.comparisons:,} comparisons: with 90 % probability none of them is "
         f"marked by chance. Each interval by itself holds the true value in 90 % of cases.{cut}"
     )
-    fold = f'<details class="tr-fold"><summary>How this is computed</summary>{_FORMULA}</details>'
     sentence = _summarise(hierarchy, figure)
-    return f'{controls}{sentence}<div class="tr-scroll">{table}</div><p class="tr-note">{note}</p>{fold}'
-
-
-def format_change(value: float) -> str:
-    """Return a difference of shares with its sign, as in +1.6%."""
-    return f"{'−' if value < 0 else '+'}{format_percent(abs(value))}"
+    return f'{controls}{sentence}<div class="tr-scroll">{table}</div><p class="tr-note">{note}</p>'
 
 
 def draw_topic_button(hierarchy: Hierarchy, node: Node) -> str:

@@ -1,4 +1,4 @@
-"""Topics over time as SVG: lines with bands, stacked areas, or a stream, above bars of the number of documents."""
+"""Topics over time as SVG: lines with bands, above bars of the number of documents."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -145,57 +145,6 @@ def draw_lines(
     ends = [(_place_share(frame, _find_last(line.mean), top), line) for line in known]
     body = _draw_grid(frame, ticks, top) + bodies + _draw_names(frame, ends)
     return _draw_frame(axis, label, body, lines, form)
-
-
-def draw_areas(axis: TimeAxis, lines: Sequence[TimeLine], borders: NDArray[np.float64], label: str) -> str:
-    """Return a picture with stacked areas, one for every topic, and a pale one for all other topics.
-
-    Parameters
-    ----------
-    axis : TimeAxis
-    lines : sequence of TimeLine
-        Of n topics, from the bottom up.
-    borders : (T, n + 2) array
-        Topic ``i`` lies between columns ``i`` and ``i + 1``, everything else between the last two.
-    label : str
-        What the picture shows, for people who do not see it.
-    """
-    ticks = choose_ticks(float(np.nanmax(borders[:, -2])) if np.isfinite(borders).any() else 0.0)
-    body = _draw_areas(axis, lines, borders, max(ticks[-1], 1e-9))
-    return _draw_frame(axis, label, _draw_grid(axis.frame, ticks, max(ticks[-1], 1e-9)) + body, lines)
-
-
-def draw_stream(axis: TimeAxis, lines: Sequence[TimeLine], borders: NDArray[np.float64], label: str) -> str:
-    """Return a picture with a stream for every topic, as thick as its share times the number of documents.
-
-    The streams lie on each other around a middle line (Havre and others, "ThemeRiver", IEEE Transactions on
-    Visualization and Computer Graphics 8, 2002), so that all together are as thick as the documents of these topics.
-
-    Parameters
-    ----------
-    axis : TimeAxis
-    lines : sequence of TimeLine
-    borders : (T, n + 2) array
-        As in :func:`draw_areas`.
-    label : str
-        What the picture shows, for people who do not see it.
-    """
-    thick = np.nan_to_num(borders[:, :-1]) * np.asarray(axis.documents, dtype=np.float64)[:, None]
-    top = max(float(thick.max(initial=0.0)), 1e-9)
-    streams = thick + (top - thick[:, -1:]) / 2.0
-    return _draw_frame(axis, label, _draw_areas(axis, lines, streams, top), lines)
-
-
-def _draw_areas(axis: TimeAxis, lines: Sequence[TimeLine], borders: NDArray[np.float64], top: float) -> str:
-    """Return the areas between neighbouring columns of ``borders``, one for every topic, and the names of these."""
-    bodies, ends = [], []
-    for place, line in enumerate(lines):
-        low, high = borders[:, place], borders[:, place + 1]
-        bodies.append(_draw_band(axis, low, high, top, f'class="tr-area" data-key="{line.key}" fill="{line.colour}"'))
-        middle = (_find_last(low) + _find_last(high)) / 2
-        if math.isfinite(middle):
-            ends.append((_place_share(axis.frame, middle, top), line))
-    return "".join(bodies) + _draw_names(axis.frame, ends)
 
 
 def choose_ticks(highest: float) -> list[float]:

@@ -9,18 +9,19 @@ from topiary.app.analysis.filters import DateRange
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicEffect, describe_bands
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
+from topiary.app.names import UNDATED
 from topiary.app.views.explore.controls import draw_segments
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.filters import draw_conditions, draw_filter_form
 from topiary.app.views.markup import draw_options, draw_select, write_attributes, write_element
 from topiary.app.views.palette import LIVE
 from topiary.app.views.save_table import draw_save_table
-from topiary.app.views.text import escape, format_percent
+from topiary.app.views.text import escape, format_change, format_percent
 from topiary.app.views.trends.column_dialog import ColumnEntry, draw_column_button, draw_column_dialog
 from topiary.app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
-from topiary.app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button, format_change
+from topiary.app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button
 from topiary.app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
-from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_areas, draw_lines, draw_stream
+from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
 from topiary.app.views.trends.typical_card import draw_typical
 from topiary.engine.hierarchy.tree import Node
 
@@ -39,11 +40,6 @@ _CHILDREN = (
 )
 NO_DATES = "No column of this corpus holds dates. Columns … lists the columns, and changes their kinds."
 _LISTED = 12  # topics that grew or shrank
-_FORMS = (
-    ("lines", "Lines", "A line for every topic, with its 90 % interval"),
-    ("areas", "Stacked", "Shares on top of each other"),
-    ("stream", "Stream", "As thick as the share times the number of documents"),
-)
 
 
 class TrendChoices(NamedTuple):
@@ -58,7 +54,7 @@ class TrendChoices(NamedTuple):
         Name of the column of dates or groups; empty if there is none.
     dates, groups : sequences of str
         Names of the columns of dates, and of categories and numbers.
-    unit, moving, weigh, drawn, interval : str
+    unit, moving, weigh, interval : str
     zoomed : bool
         Whether only the selected range of dates is shown.
     effects : EffectChoices
@@ -77,7 +73,6 @@ class TrendChoices(NamedTuple):
     unit: str
     moving: str
     weigh: str
-    drawn: str
     interval: str
     zoomed: bool
     effects: EffectChoices
@@ -175,8 +170,6 @@ def _draw_controls(page: TrendPage) -> str:
         parts.append(draw_period_choices(choices.unit, choices.moving))
     parts.append(draw_weight_choice(choices.weigh))
     parts.append(draw_select("interval", _INTERVALS, choices.interval, "Intervals", _INTERVAL_TIP))
-    if choices.trend == "time":
-        parts.append(draw_segments("drawn", choices.drawn, _FORMS, "Form of the picture"))
     parts.append(draw_save_table(hierarchy, choices.trend, layer=choices.layer))
     return f'<div class="tr-controls">{"".join(parts)}</div>'
 
@@ -211,25 +204,19 @@ def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:
     hierarchy, choices = page.hierarchy, page.choices
     topic = choices.topic
     heading = f"Layer {choices.layer} over time" if topic is None else hierarchy.title(topic)
-    form = choices.drawn if topic is None or choices.drawn == "stream" else "lines"  # a topic alone has nothing on it
-    picture = _draw_figure(page, figure, form)
-    parts = [draw_card(heading, f"{picture}{_draw_range(page, figure)}{_tell_missing(page, figure, form)}")]
+    picture = _draw_figure(page, figure)
+    parts = [draw_card(heading, f"{picture}{_draw_range(page, figure)}{_tell_missing(page, figure)}")]
     if page.children is not None:
-        picture = _draw_figure(page, page.children, choices.drawn)
-        parts.append(draw_card("Its children", picture, _CHILDREN))
+        parts.append(draw_card("Its children", _draw_figure(page, page.children), _CHILDREN))
     parts.append(_draw_changes(page, figure))
     return "".join(parts)
 
 
-def _tell_missing(page: TrendPage, figure: TimeFigure, form: str) -> str:
+def _tell_missing(page: TrendPage, figure: TimeFigure) -> str:
     """Return what the bands and bars are, and a button for the documents without a date."""
-    meaning = {
-        "lines": f"Bands: {describe_bands(figure.samples)}. ",
-        "stream": "As thick as the share times the number of documents. ",
-    }
-    text = f"{meaning.get(form, '')}Grey bars: documents of every {figure.periods.unit}."
+    text = f"Bands: {describe_bands(figure.samples)}. Grey bars: documents of every {figure.periods.unit}."
     if figure.missing:
-        are = "document has no date and is" if figure.missing == 1 else "documents have no date and are"
+        are = UNDATED[figure.missing != 1]
         tip = {"title": "Only these documents"}
         button = write_element(
             "button", f"{figure.missing:,}", type="button", data_do="group", data_value=f"{page.choices.column}=", **tip
@@ -238,7 +225,7 @@ def _tell_missing(page: TrendPage, figure: TimeFigure, form: str) -> str:
     return f'<p class="tr-note">{text}</p>'
 
 
-def _draw_figure(page: TrendPage, figure: TimeFigure, form: str) -> str:
+def _draw_figure(page: TrendPage, figure: TimeFigure) -> str:
     """Return the picture for wide windows, and one for phones with the names of the topics below it."""
     hierarchy = page.hierarchy
     lines = [
@@ -253,9 +240,7 @@ def _draw_figure(page: TrendPage, figure: TimeFigure, form: str) -> str:
     pictures = []
     for style, frame in (("tr-wide", WIDE), ("tr-narrow", NARROW)):
         axis = TimeAxis(unit, figure.periods.starts, figure.documents, frame, picked, brush=True)
-        draw = {"areas": draw_areas, "stream": draw_stream}.get(form)
-        svg = draw_lines(axis, lines, label) if draw is None else draw(axis, lines, figure.borders, label)
-        pictures.append(f'<div class="{style}">{svg}</div>')
+        pictures.append(f'<div class="{style}">{draw_lines(axis, lines, label)}</div>')
     names = "".join(f'<li style="--hue:{line.colour}">{escape(line.title)}</li>' for line in lines)
     return f'{"".join(pictures)}<ul class="tr-legend tr-narrow">{names}</ul>'
 

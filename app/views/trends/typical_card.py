@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.typical import TypicalTopic, TypicalTopics, TypicalWord, TypicalWords
 from topiary.app.names import plural
-from topiary.app.views.text import escape, format_percent
-from topiary.app.views.trends.effect_table import draw_topic_button, format_change
+from topiary.app.views.text import escape, format_change, format_percent
+from topiary.app.views.trends.effect_table import draw_topic_button
 
 TYPICAL_WORDS = 30  # of a list
 _TOPICS = 8  # of a list

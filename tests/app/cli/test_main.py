@@ -439,7 +439,7 @@ def test_points_are_printed_as_csv(capsys, filled):
 
 
 def test_train_prints_the_number_of_the_run_and_nothing_else(capsys, filled, no_workers):
-    options = "--layers 4-2 --minibatches 10 --seed 7 --set eta=0.1 --set batch_size=3 --averaged"
+    options = "--layers 4-2 --minibatches 10 --seed 7 --set eta=0.1 --set batch_size=3 --set averaged=true"
     status, out, _ = call(capsys, "train", "food", *options.split(), "--store", filled)
     assert (status, out) == (0, "2\n")
     facts = read(capsys, "show", "2", "--store", filled)
@@ -451,8 +451,13 @@ def test_train_prints_the_number_of_the_run_and_nothing_else(capsys, filled, no_
 
 @pytest.mark.parametrize("command", ["train food --minibatches 20", "fork 1 --minibatches 20"])
 def test_the_averaged_protocol_is_as_long_as_it_was_asked_to_be(capsys, filled, no_workers, command):
-    for words, burn_in, samples in (("", None, None), ("--burn-in 0 --samples 5", 0, 5), ("--burn-in 4", 4, None)):
-        _, out, _ = call(capsys, *command.split(), "--averaged", "--paper-point", *words.split(), "--store", filled)
+    for lengths, burn_in, samples in (
+        ("", None, None),
+        ("averaged_burn_in=0 averaged_samples=5", 0, 5),
+        ("averaged_burn_in=4", 4, None),
+    ):
+        measures = [f"--set={each}" for each in ("averaged=true", "paper_point=true", *lengths.split())]
+        _, out, _ = call(capsys, *command.split(), *measures, "--store", filled)
         ordered = read(capsys, "show", out.strip(), "--store", filled)["plan"]
         assert (ordered["burn_in"], ordered["samples"], ordered["paper_point"]) == (burn_in, samples, True)
 
@@ -533,11 +538,17 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ("train food --threads 0", "argument --threads: must be a whole number of at least 1; got '0'"),
         ("train food --threads 1000000", "--threads: must be a whole number of at most 1024; got '1000000'"),
         ("fork 1 --threads 1025", "--threads: must be a whole number of at most 1024; got '1025'"),
-        ("benchmark topics x --threads 1025", "must be a whole number of at most 1024; got '1025'"),
-        ("train food --burn-in 5", "--burn-in without --averaged would change nothing; give --averaged too"),
-        ("fork 1 --burn-in 0 --samples 3", "--burn-in and --samples without --averaged would change nothing"),
-        ("train food --averaged --samples 0", "argument --samples: must be a whole number of at least 1; got '0'"),
-        ("fork 1 --averaged --burn-in 9", "burn-in of the averaged protocol must be less than the 9 mini-batches"),
+        ("train x --threads 1025", "must be a whole number of at most 1024; got '1025'"),
+        ("train food --set averaged_burn_in=5", "averaged_burn_in without averaged would change nothing"),
+        ("train food --set averaged=yes", "averaged must be true or false; got 'yes'"),
+        (
+            "train food --set averaged=true --set averaged_samples=0",
+            "averaged_samples must be a whole number of at least 1; got '0'",
+        ),
+        (
+            "fork 1 --set averaged=true --set averaged_burn_in=9",
+            "burn-in of the averaged protocol must be less than the 9 mini-batches",
+        ),
         ("fork last --layers 5", "topiary fork: unrecognized arguments: --layers 5; see topiary fork --help"),
         ("runs twice", "topiary runs: unrecognized arguments: twice; see topiary runs --help"),
         (
@@ -741,18 +752,11 @@ def test_every_command_takes_a_store():
     parser = main.build_parser()
     choices = next(action.choices for action in parser._actions if action.dest == "command")
     steering = {"train", "runs", "show", "stop", "pause", "resume", "delete"}
-    assert steering | {"demo", "import", "corpora", "topics", "tree", "serve", "benchmark"} <= set(choices)
-    for name, command in choices.items():
-        nested = next((each.choices for each in command._actions if each.dest == name), None)
-        for each in [command] if nested is None else nested.values():
-            assert "--store" in each.format_help()
-            module, _, verb = each.get_default("function").rpartition(".")
-            assert callable(getattr(importlib.import_module(f"topiary.app.cli.{module}"), verb))
-
-
-def test_the_only_benchmark_of_the_command_compares_topics(capsys):
-    listed = call(capsys, "benchmark", "--help")[1].partition("BENCHMARK\n")[2].split("\n\n")[0]
-    assert [line.split()[0] for line in listed.splitlines() if line.startswith("    ") and line[4] != " "] == ["topics"]
+    assert steering | {"demo", "import", "corpora", "topics", "tree", "serve"} <= set(choices)
+    for command in choices.values():
+        assert "--store" in command.format_help()
+        module, _, verb = command.get_default("function").rpartition(".")
+        assert callable(getattr(importlib.import_module(f"topiary.app.cli.{module}"), verb))
 
 
 INTERRUPTED = """
@@ -760,7 +764,7 @@ import sys
 import tomllib
 class CtrlC:
     def find_spec(self, name, *_):
-        if name in ("topiary.app.cli.show", "topiary.app.cli.benchmark"):
+        if name == "topiary.app.cli.show":
             raise KeyboardInterrupt
 sys.meta_path.insert(0, CtrlC())
 from topiary.app.cli import main
@@ -768,9 +772,8 @@ sys.exit(main.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("words", [["runs"], ["benchmark", "topics", "bbc"]])
-def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word(words):
-    words = [sys.executable, "-c", INTERRUPTED, *words]
+def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word():
+    words = [sys.executable, "-c", INTERRUPTED, "runs"]
     report = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert (report.returncode, report.stdout, report.stderr) == (130, "", "\n")
 
@@ -780,7 +783,7 @@ def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word(words):
     ("where", "sentence"),
     [(">/dev/full", "standard output cannot be written (No space left"), (">&-", "standard output is closed")],
 )
-@pytest.mark.parametrize("words", ["topics 1 --json", "runs", "compare 1 1", "--help", "benchmark --help"])
+@pytest.mark.parametrize("words", ["topics 1 --json", "runs", "compare 1 1", "--help"])
 def test_what_cannot_be_printed_is_one_sentence_and_status_2(filled, where, sentence, words):
     if ">/dev/full" in where and not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")

@@ -63,7 +63,10 @@ def test_the_queue_is_listed_and_put_in_another_order(capsys, path):
         (("train", "food", "--grid", "eta=0.1,0.2", "--set", "eta=1"), "eta is given by itself and in the grid"),
         (("train", "food", "--grid", "layers=4,6", "--layers", "4"), "layers is given by itself and in the grid"),
         (("train", "food", "--seeds", "1-2", "--on", "cloud"), "--on takes local:N"),
-        (("train", "food", "--until", "good", "--averaged"), "the averaged protocol has a length of its own"),
+        (
+            ("train", "food", "--until", "good", "--set", "averaged=true"),
+            "the averaged protocol has a length of its own",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence_and_nothing_is_ordered(capsys, path, words, sentence):

@@ -196,8 +196,6 @@ def test_runs_on_the_documents_of_a_topic_are_listed_under_it_with_their_topics(
     for row, node in zip(rows, hierarchy.nodes(3), strict=True):
         words = " ".join(hierarchy.other_words(node, 6))
         assert row == (escape(hierarchy.title(node)), escape(words), format_percent(hierarchy.share(node)))
-    choice = choose_film_tree(hierarchy)._replace(finer=frozenset([2]))
-    assert "dotted: topics of run 2" in open_report(dated, choice=choice)
 
 
 def test_without_stored_shares_the_report_says_which_command_computes_them(db, stored, tmp_path):

@@ -1,7 +1,7 @@
 """Runs ordered together: a run for each seed and combination of settings, all or none."""
 
 import pytest
-from process_samples import SMALL
+from process_samples import SMALL, small_corpus
 
 from topiary.app.jobs.new_run import MOST_SEEDS, create_runs, read_seeds
 from topiary.app.jobs.run_rules import NewRunError, RunRequest
@@ -48,6 +48,16 @@ def test_what_cannot_be_orders_nothing(file, more, sentence):
     with pytest.raises(NewRunError, match=sentence.replace("(", r"\(")):
         ordered(file, **more)
     assert runs.list_runs(file) == []
+
+
+def test_the_averaged_protocol_is_given_among_the_settings_and_needs_test_documents(file):
+    texts = SMALL | {"averaged": "true", "averaged_burn_in": "2", "averaged_samples": "3", "paper_point": "true"}
+    (row,) = ordered(file, texts=texts)
+    measures = [row.options[name] for name in ("averaged", "burn_in", "samples", "paper_point")]
+    assert (measures, row.settings["burn_in"]) == ([True, 2, 3, True], int(SMALL["burn_in"]))
+    small_corpus(file, test=False, name="untested")
+    with pytest.raises(NewRunError, match="has no test documents, which the averaged protocol needs"):
+        create_runs(file, RunRequest(corpus="untested", model="dlda", texts=SMALL | {"averaged": "true"}))
 
 
 def test_runs_of_a_group_share_a_place_whole_and_a_single_run_is_spread(file):

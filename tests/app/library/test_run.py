@@ -378,7 +378,7 @@ def test_a_run_whose_worker_failed_raises_when_it_is_waited_for(store, corpus, m
         ({"eta": "much"}, "eta cannot be read from 'much'"),
         ({"hue": 1}, "there is no setting 'hue'"),
         ({"minibatches": 0}, "minibatches must be a whole number of at least 1"),
-        ({"averaged_burn_in": 3}, "averaged_burn_in without averaged would change nothing; give averaged=True too"),
+        ({"averaged_burn_in": 3}, "averaged_burn_in without averaged would change nothing; set averaged=true too"),
     ],
 )
 def test_a_run_that_cannot_be_is_refused_in_one_sentence(store, corpus, given, sentence):

@@ -1,4 +1,4 @@
-"""The results of a run, read back by the libraries for which they are made: pyLDAvis, gensim, ArviZ and BERTopic."""
+"""The results of a run, read back by the libraries for which they are made: pyLDAvis, ArviZ and BERTopic."""
 
 import json
 import re
@@ -123,34 +123,6 @@ def test_topics_that_no_document_has_do_not_spoil_the_data_of_pyldavis(dated):
     assert sum(share > 0 for share in data["mdsDat"]["Freq"]) == 2
     assert sum(data["mdsDat"]["Freq"]) == pytest.approx(100)
     assert np.isfinite([*data["tinfo"]["logprob"], *data["tinfo"]["loglift"], *data["token.table"]["Freq"]]).all()
-
-
-def test_gensim_reads_topics_and_topics_of_documents(store, run):
-    topics = run.to_gensim(1)
-    assert topics.num_topics == 4
-    assert topics.names == ("L1:1", "L1:3", "L1:4", "L1:6")
-    assert topics.get_topics().sum(axis=1) == pytest.approx(np.ones(4))
-    assert [word for word, _ in topics.show_topic(1, 3)] == ["orbit", "rocket", "launch"]
-    assert topics.show_topics(-1, 2, formatted=False)[0][1] == topics.show_topic(topics.show_topics(1, 2)[0][0], 2)
-    assert topics.show_topics(1, 2)[0][1].count('*"') == 2
-    assert topics.get_document_topics(5) == [(1, pytest.approx(1.0, abs=2e-5))]
-    for wrong in (lambda: topics.show_topic(4), lambda: topics.get_document_topics(DOCUMENTS)):
-        with pytest.raises(LookupError, match="there is no"):
-            wrong()
-    with pytest.raises(LookupError):
-        run.to_gensim(3)
-
-    gensim = load("gensim")
-    from gensim.matutils import Sparse2Corpus, corpus2csc
-    from gensim.models import CoherenceModel
-
-    by_document = corpus2csc(topics.iterate_document_topics(), num_terms=4)
-    assert np.array_equal(by_document.T.toarray().round(3), run.shares(1).toarray().round(3))
-    bow = Sparse2Corpus(store.corpora[1].counts(), documents_columns=False)
-    dictionary = gensim.corpora.Dictionary.from_corpus(bow, id2word=topics.id2word)
-    model = CoherenceModel(model=topics, corpus=bow, dictionary=dictionary, coherence="u_mass", topn=3, processes=1)
-    assert [[dictionary[word] for word in topic] for topic in model.topics][1] == ["orbit", "rocket", "launch"]
-    assert np.isfinite(model.get_coherence_per_topic()).all()
 
 
 def test_arviz_reads_the_curves_of_several_runs_as_chains(tmp_path):

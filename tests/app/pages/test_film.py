@@ -6,7 +6,6 @@ from page_sessions import PageSession
 
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.film import Film
-from topiary.app.pages.session import from_query, to_query
 from topiary.store import runs, snapshots
 from topiary.store.database import open_database
 
@@ -129,31 +128,6 @@ def test_the_largest_changes_are_visited_one_after_the_other(stage):
         assert seen == by_size[:3]
     stage.say("moment", value=stage.numbers[1])
     assert "changed since 10" in stage.film.bar.note
-
-
-def test_two_pinned_snapshots_are_compared_and_pins_are_part_of_the_link(stage):
-    a, b = stage.numbers[1], stage.numbers[3]
-    stage.say("moment", value=a)
-    stage.say("pin", value=0, number=a)
-    assert (stage.view.pins, stage.film.bar.pins, stage.film.bar.comparable) == ((a, 0), [a, 0], False)
-    stage.say("moment", value=b)
-    stage.say("pin", value=1, number=b)
-    assert from_query(to_query(stage.view))["pins"] == (a, b)
-    assert stage.film.bar.comparable
-    stage.say("compare")
-    view = stage.view
-    assert (view.page, view.partner, view.partner_snapshot, view.run, view.snapshot) == ("compare", 1, a, 1, b)
-
-
-def test_a_pin_is_taken_away_by_pinning_the_same_snapshot_again(stage):
-    newest = stage.numbers[-1]
-    stage.say("pin", value=0, number=newest)
-    assert stage.view.pins == (newest, 0)
-    stage.say("pin", value=0, number=newest)
-    assert stage.view.pins == ()
-    for side, number in ((7, newest), (0, 999), (1, None), ("0", newest)):
-        stage.say("pin", value=side, number=number)
-        assert stage.view.pins == ()
 
 
 @pytest.mark.parametrize(("name", "snapshot", "plays"), [("demo", 0, 1), ("demo", 1, 0), ("another", 0, 0)])

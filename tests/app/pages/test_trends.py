@@ -159,14 +159,11 @@ def test_documents_without_a_date_are_one_click_away(db):
     assert f"1 of {DOCUMENTS} documents" in session.html
 
 
-def test_roots_are_lines_areas_or_a_stream_and_so_are_the_children_of_a_topic(db):
+def test_a_topic_alone_comes_with_lines_of_its_children(db):
     session = Session(db, trend_topic=("L3:1",))
-    assert session.card("Its children").count("tr-area") == 0
-    for form in ("areas", "stream"):
-        session.say("drawn", value=form)
-        assert session.card("Its children").count('<polygon class="tr-area"') >= 2
+    assert session.card("Its children").count('<polygon class="tr-band"') >= 2
     session.say("topic", value="")
-    assert session.card("Layer 3 over time").count('<polygon class="tr-area"') == 4
+    assert "Its children" not in session.html
 
 
 def test_the_table_of_effects_has_the_means_of_groups_and_is_sorted_by_a_click(db):

@@ -19,7 +19,7 @@ from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.cli import main
 from topiary.app.live.history import PointColumns
-from topiary.app.plots import curves, images, topics, tree
+from topiary.app.plots import comparison, curves, tree
 from topiary.app.plots.request import KINDS as FIGURES
 from topiary.app.plots.request import FigureRequest, find_kind, read_width
 from topiary.app.plots.sheet import cut, measure_width, wrap
@@ -30,7 +30,7 @@ from topiary.store.database import open_database
 from topiary.store.points import Point
 
 __all__ = ["plain_model"]
-KINDS = ("comparison", "confusion", "groups", "images", "perplexity", "steps", "time", "topics", "tree")
+KINDS = ("comparison", "groups", "perplexity", "steps", "time", "tree")
 
 
 def columns(*values):
@@ -72,11 +72,10 @@ def given(path, **options):
 
 @pytest.fixture
 def store(tmp_path, plain_model):
-    """Path of a store with a run that predicts labels, one that does not, and one of images of 5 x 5 pixels."""
+    """Path of a store with a run that predicts labels and one that does not."""
     path = str(tmp_path / "store.db")
     given(path, classes=True)
-    given(path, name="unlabelled")
-    return given(path, name="pixels", image_shape=(5, 5))
+    return given(path, name="unlabelled")
 
 
 def command(store, *words):
@@ -125,18 +124,6 @@ def test_step_sizes_have_a_curve_per_layer_on_a_logarithmic_axis_with_plain_powe
     assert "mathdefault" not in text
 
 
-def test_topics_are_written_with_identity_share_title_and_words(tmp_path):
-    rows = [
-        topics.TopicLine("L1:1", 0.25, "plants", ("rose", "hedge")),
-        topics.TopicLine("L1:12", 0.031, "lunar", ("$moon$", "orbit<")),
-    ]
-    overlay = topics.draw_topics(rows, width=2.5)
-    assert {"L1:1", "L1:12", "25%", "3.1%", "plants", "rose hedge", "lunar", "$moon$ orbit<"} == set(words_of(overlay))
-    text, width, _ = drawn(overlay, tmp_path)
-    assert width == pytest.approx(2.5, abs=0.01)
-    assert "$moon$ orbit&lt;" in text
-
-
 def test_a_tree_has_a_box_per_topic_and_a_line_per_edge_the_heavier_the_wider():
     boxes = {
         Node(2, 0): tree.FigureBox("L2:1", ("rose", "hedge")),
@@ -170,48 +157,10 @@ def test_too_many_layers_for_the_width_are_refused_with_a_way_out():
         tree.draw_tree(boxes, [], width=2.0)
 
 
-def test_images_are_a_grid_in_which_heavy_is_dark(tmp_path):
-    dots = np.zeros((12, 4, 3))
-    dots[np.arange(12), np.arange(12) % 4, 1] = np.arange(1, 13)
-    picture = images.draw_images(dots)
-    values = picture.dimension_values("weight", flat=False)
-    assert values.shape == (2 * 6 - 2, 10 * 5 - 2)
-    assert np.isnan(values).any()
-    found = np.flipud(values) if values[-1, 1] == 1.0 else values
-    assert np.nanmax(found) == 1.0
-    style = hv.Store.lookup_options("matplotlib", picture, "style").kwargs
-    assert style["cmap"] == "gray_r"
-    _, width, height = drawn(picture, tmp_path)
-    assert width / height == pytest.approx(48 / 10, rel=0.01)
-
-
-def test_a_confusion_matrix_is_darker_where_more_are_and_says_per_cents_of_the_row(tmp_path):
-    overlay = images.draw_confusion(("ants", "bees"), np.array([[30, 10], [0, 5]]))
-    image = overlay.get(0)
-    assert image[0, 0] == pytest.approx(0.75)
-    assert image[1, 0] == pytest.approx(0.25)  # predicted bees, truly ants
-    assert image[0, 1] == 0
-    assert sorted(words_of(overlay)) == ["100", "25", "75"]
-    cmap = hv.plotting.util.process_cmap(hv.Store.lookup_options("matplotlib", image, "style").kwargs["cmap"], 2)
-    light, dark = (sum(int(colour[at : at + 2], 16) for at in (1, 3, 5)) for colour in cmap)
-    assert dark < light
-    text, width, _ = drawn(overlay, tmp_path)
-    assert width == pytest.approx(3.3, abs=0.01)
-    for word in ("ants", "bees", "true class", "predicted class"):
-        assert word in text
-
-
-def test_a_confusion_of_many_classes_numbers_the_columns():
-    names = [f"class {place}" for place in range(20)]
-    overlay = images.draw_confusion(names, np.eye(20) * 7)
-    ticks = hv.Store.lookup_options("matplotlib", overlay, "plot").kwargs["xticks"]
-    assert ticks[19] == (19, "20")
-
-
 def test_a_comparison_has_a_line_and_a_score_per_matched_pair():
-    first = [topics.TopicEntry("L1:1", ("rose",)), topics.TopicEntry("L1:4", ("moon",))]
-    sides = first, [topics.TopicEntry("L1:1", ("lunar",))]
-    overlay = topics.draw_comparison(("old", "new"), sides, [topics.MatchedPair(1, 0, 0.83)])
+    first = [comparison.TopicEntry("L1:1", ("rose",)), comparison.TopicEntry("L1:4", ("moon",))]
+    sides = first, [comparison.TopicEntry("L1:1", ("lunar",))]
+    overlay = comparison.draw_comparison(("old", "new"), sides, [comparison.MatchedPair(1, 0, 0.83)])
     assert {"old", "new", "rose", "moon", "lunar", "83%", "alike"} <= set(words_of(overlay))
 
 
@@ -231,7 +180,7 @@ def test_widths_are_read_and_others_refused():
 
 
 def test_a_pdf_embeds_truetype_fonts_and_is_the_same_every_time(tmp_path):
-    overlay = topics.draw_topics([topics.TopicLine("L1:1", 0.25, "", ("rose",))])
+    overlay = comparison.draw_comparison(("old", "new"), ([comparison.TopicEntry("L1:1", ("rose",))], []), [])
     first = save(overlay, tmp_path / "one.pdf").read_bytes()
     assert b"/FontFile2" in first
     assert b"/Type3" not in first
@@ -243,10 +192,7 @@ def test_a_pdf_embeds_truetype_fonts_and_is_the_same_every_time(tmp_path):
     [
         ((1, "perplexity", "--with", 2, "--x", "seconds"), ("training time (s)", "run 1", "run 2")),
         ((1, "steps"), ("layer 1", "weights r", "mini-batches")),
-        ((1, "topics", "--topic", "L1:2"), ("orbit", "rocket")),
         ((1, "tree", "--threshold", 1), ("layer 2", "layer 1", "garden")),
-        ((3, "images"), ("<image",)),
-        ((1, "confusion"), ("gardens", "medicine", "true class")),
         ((1, "comparison", "--with", 2, "--layer", 1), ("run 1, seed 1", "garden", "score")),
     ],
 )
@@ -263,20 +209,15 @@ def test_the_command_writes_every_kind_from_a_store(store, tmp_path, capsys, wor
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (
-            (1, "pie"),
-            "there is no figure 'pie'; the kinds are comparison, confusion, groups, images, perplexity, steps",
-        ),
+        ((1, "pie"), "there is no figure 'pie'; the kinds are comparison, groups, perplexity, steps, time, tree"),
         ((1, "tree", "--width", "wide"), "a width is column, page or a number of inches"),
         ((1, "tree", "--x", "seconds"), "--x changes nothing in the figure tree; leave it out"),
         ((1, "tree", "--with", 2), "the figure tree shows one run, and 2 are named"),
         ((1, "comparison"), "the figure comparison shows 2 runs; name the other one by --with RUN"),
-        ((2, "confusion"), "run 2"),
-        ((1, "images"), "the corpus of run 1 is not one of images"),
-        ((1, "topics", "--layer", 9), "run 1 has no layer 9"),
-        ((1, "topics", "--topic", "L1:99"), "run 1 has no topic 'L1:99'"),
-        ((1, "topics", "--topic", "L1:2", "--layer", 2), "is a topic of layer 1, and not of 2"),
-        ((8, "topics"), "there is no run number 8"),
+        ((1, "tree", "--layer", 9), "run 1 has no layer 9"),
+        ((1, "tree", "--topic", "L1:99"), "run 1 has no topic 'L1:99'"),
+        ((1, "tree", "--topic", "L1:2", "--layer", 2), "is a topic of layer 1, and not of 2"),
+        ((8, "tree"), "there is no run number 8"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_one_sentence(store, tmp_path, capsys, words, sentence):
@@ -289,9 +230,9 @@ def test_what_cannot_be_drawn_is_said_in_one_sentence(store, tmp_path, capsys, w
 
 
 def test_a_file_that_cannot_be_written_is_said_in_one_sentence(store, tmp_path, capsys):
-    assert command(store, 1, "topics", "--output", tmp_path / "figure.docx") == 2
+    assert command(store, 1, "tree", "--output", tmp_path / "figure.docx") == 2
     assert "its name must end in .pdf, .svg or .png" in capsys.readouterr().err
-    assert command(store, 1, "topics", "--output", tmp_path / "nowhere" / "figure.pdf") == 2
+    assert command(store, 1, "tree", "--output", tmp_path / "nowhere" / "figure.pdf") == 2
     assert "cannot be written (No such file or directory)" in capsys.readouterr().err
 
 
@@ -312,10 +253,7 @@ def test_the_library_draws_what_the_command_draws_for_both_backends(store, tmp_p
     figures = [
         plots.perplexity(run, (store, 2)),
         plots.steps(run),
-        plots.topics(run, 1),
         plots.tree(run, threshold=1, width="page"),
-        plots.images((store, 3)),
-        plots.confusion(run),
         plots.comparison(run, (store, 2), 1),
     ]
     for element in figures:
@@ -323,7 +261,7 @@ def test_the_library_draws_what_the_command_draws_for_both_backends(store, tmp_p
         for backend in ("matplotlib", "bokeh"):
             assert hv.Store.renderers[backend].get_plot(element).state is not None
     assert command(store, 1, "tree", "--threshold", 1, "--width", "page", "--output", tmp_path / "one.svg") == 0
-    plots.save(figures[3], tmp_path / "two.svg")
+    plots.save(figures[2], tmp_path / "two.svg")
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
@@ -350,10 +288,7 @@ assert not [name for name in ("holoviews", "matplotlib") if name in sys.modules]
 
 def test_letters_without_a_font_are_refused_in_one_sentence_and_no_figure_stays_open(tmp_path):
     before = pyplot.get_fignums()
-    for element in (
-        topics.draw_topics([topics.TopicLine("L1:1", 0.25, "", ("\U000f0000",))]),
-        topics.draw_comparison(("\U000f0000", "new"), ([], []), []),
-    ):
+    for element in (comparison.draw_comparison(("\U000f0000", "new"), ([], []), []),):
         with pytest.raises(ReadError, match="no font of this machine"):
             save(element, tmp_path / "figure.pdf")
     assert pyplot.get_fignums() == before

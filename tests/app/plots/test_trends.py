@@ -101,14 +101,6 @@ def test_a_band_has_the_colour_of_its_curve(store):
     pyplot.close(figure.state)
 
 
-def test_stacked_areas_lie_on_each_other(store):
-    figure = plots.time((store, 1), unit="quarter", stacked=True)
-    lower, upper = find_parts(figure, hv.Area)
-    assert lower["high"].tolist() == upper["low"].tolist()
-    assert upper["high"] == pytest.approx(np.ones(5))
-    assert find_parts(figure, hv.Curve) == []
-
-
 def test_a_curve_has_a_gap_where_there_are_no_documents_and_a_point_for_a_lone_period():
     mean = np.array([0.1, 0.2, np.nan, 0.3, np.nan])
     line = TimeLine("", "rose", "", mean, mean - 0.01, mean + 0.01)
@@ -144,7 +136,7 @@ def test_wide_intervals_of_few_documents_are_cut_at_the_end_of_the_axis():
 @pytest.mark.parametrize("backend", ["matplotlib", "bokeh"])
 def test_both_backends_draw_them(store, backend):
     run = (store, 1)
-    for figure in (plots.time(run), plots.time(run, stacked=True, width="page"), plots.groups(run, column="rating")):
+    for figure in (plots.time(run), plots.time(run, width="page"), plots.groups(run, column="rating")):
         assert hv.Store.renderers[backend].get_plot(figure).state is not None
 
 
@@ -152,7 +144,7 @@ def test_both_backends_draw_them(store, backend):
     ("words", "expected"),
     [
         (("time", "--unit", "month", "--moving", 3), ("Jan 2004", "share of words")),
-        (("time", "--layer", 2, "--node", "L2:2", "--stacked", "--by", "documents"), ("mean share of documents",)),
+        (("time", "--layer", 2, "--node", "L2:2", "--by", "documents"), ("mean share of documents",)),
         (("groups", "--column", "source", "--most", 1), ("herald", "tribune", "90 % intervals")),
         (("groups", "--column", "rating", "--where", "source=herald"), ("share of words",)),
     ],
@@ -172,7 +164,7 @@ def test_the_command_writes_them(store, tmp_path, words, expected):
         (("time", "--where", "rating=9"), "no document of the selection has a date"),
         (("time", "--layer", "1", *("--topic L1:1 " * 7).split()), "shows 6 topics at most; 7 are named"),
         (("groups", "--where", "rating=9"), "no group has documents"),
-        (("groups", "--stacked"), "--stacked changes nothing in the figure groups; leave it out"),
+        (("groups", "--moving", "3"), "--moving changes nothing in the figure groups; leave it out"),
         (("tree", "--unit", "day"), "--unit changes nothing in the figure tree; leave it out"),
         (("groups", "--column", "nowhere"), "nowhere"),
     ],

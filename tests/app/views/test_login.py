@@ -17,5 +17,5 @@ def test_without_viewers_nothing_is_said_of_them():
 
 def test_a_tab_whose_login_is_over_says_so_in_one_sentence_with_a_link_back():
     page = draw_ended("You have logged out", '/?page=runs&run=1"><script>')
-    assert 'You have logged out; <a href="/?page=runs&amp;run=1&quot;&gt;&lt;script&gt;">log in again</a>.' in page
+    assert 'You have logged out; <a href="/?page=runs&amp;run=1&#34;&gt;&lt;script&gt;">log in again</a>.' in page
     assert "<script>" not in page

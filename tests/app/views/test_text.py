@@ -277,5 +277,5 @@ def test_numbers_of_a_snapshot_name_it(name):
 
 
 def test_what_is_said_is_text():
-    assert write_title('5 < 6 "x"') == ' title="5 &lt; 6 &quot;x&quot;."'
+    assert write_title('5 < 6 "x"') == ' title="5 &lt; 6 &#34;x&#34;."'
     assert describe_origin("A share") == "A share."

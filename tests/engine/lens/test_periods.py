@@ -8,7 +8,7 @@ from lens_samples import make_shares
 from tests.benchmarks import lens_coverage
 from topiary.engine.lens import periods
 from topiary.engine.lens.groups import measure_groups
-from topiary.engine.lens.periods import NO_DATE, choose_unit, cut_periods, find_growth, measure_periods, stack_shares
+from topiary.engine.lens.periods import NO_DATE, choose_unit, cut_periods, find_growth, measure_periods
 
 DAY = 86_400_000
 
@@ -97,14 +97,6 @@ def test_a_selection_changes_the_shares_and_not_the_periods():
     got = measure_periods(shares, cut, selected=dates < ms("2000-03-01"))
     assert got.documents.tolist() == [30, 29] + [0] * (len(cut.starts) - 3)
     assert np.isnan(got.mean[2:]).all()
-
-
-def test_stacked_shares_end_at_one_and_keep_their_order():
-    got = measure_groups(make_shares(200), np.arange(200) % 3, 4)
-    borders = stack_shares(got, np.array([4, 0]))
-    np.testing.assert_allclose(np.diff(borders[:3], axis=1)[:, :2], got.mean[:3][:, [4, 0]])
-    np.testing.assert_allclose(np.diff(borders[:3], axis=1)[:, 2], 1.0 - got.mean[:3][:, [4, 0]].sum(axis=1))
-    assert np.isnan(borders[3]).all()
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ def test_lines_are_no_wider_than_asked_unless_a_word_is() -> None:
 
 
 def test_text_is_made_safe_for_html_and_xml() -> None:
-    assert escape('<a href="x">\'&\x01') == "&lt;a href=&quot;x&quot;&gt;&#x27;&amp;\ufffd"
+    assert escape('<a href="x">\'&\x01') == "&lt;a href=&#34;x&#34;&gt;&#39;&amp;\ufffd"
     assert escape("\ud800") == "\ufffd"
     assert shorten("abcdef", 4) == "abc…"
     assert measure_text("日本") == 2.0

@@ -74,7 +74,7 @@ def test_no_word_of_a_user_becomes_markup(field):
 
 
 def test_attributes_are_escaped_and_absent_ones_left_out():
-    assert write_attributes(data_do='a"b', hidden=True, title=None, open=False) == ' data-do="a&quot;b" hidden'
+    assert write_attributes(data_do='a"b', hidden=True, title=None, open=False) == ' data-do="a&#34;b" hidden'
     assert write_element("a", "<b>x</b>", class_="c") == '<a class="c"><b>x</b></a>'
 
 

@@ -49,5 +49,5 @@ def test_a_cell_makes_its_topic_the_root_and_roots_and_topics_of_the_tree_are_ma
     drawn = re.findall(r'data-id="([^"]+)" data-key="[^"]+" class="ex-drawn"', html)
     assert set(drawn) == set(map(format_identity, shown))
     assert all(f"Topic {format_identity(node)} (" in html for node in shown)
-    assert "<b>&quot;" not in html
+    assert "<b>&#34;" not in html
     assert re.findall(r'role="group" aria-label="(Layer \d)"', html) == ["Layer 3", "Layer 2", "Layer 1"]

@@ -5,16 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from topiary.app.views.trends.time_chart import (
-    NARROW,
-    TimeAxis,
-    TimeLine,
-    choose_ticks,
-    draw_areas,
-    draw_lines,
-    draw_stream,
-    name_period,
-)
+from topiary.app.views.trends.time_chart import NARROW, TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
 
 STARTS = np.array([f"{year}-01-01" for year in range(2000, 2006)], "datetime64[ms]").astype(np.int64)
 AXIS = TimeAxis("year", STARTS, np.array([10, 20, 0, 5, 40]))
@@ -42,14 +33,6 @@ def test_higher_shares_are_drawn_higher_and_later_periods_further_right():
     x, y = zip(*points, strict=True)
     assert list(x) == sorted(x)
     assert np.argsort(y).tolist() == [1, 2, 0, 4, 3]
-
-
-def test_areas_lie_on_each_other():
-    borders = np.array([[0, 0.1, 0.3, 1.0]] * 5)
-    borders[2] = np.nan
-    svg = draw_areas(AXIS, [line("one"), line("two")], borders, "shares")
-    assert svg.count('<polygon class="tr-area"') == 4
-    assert svg.index(">two<") < svg.index(">one<"), "the upper name comes first"
 
 
 @pytest.mark.parametrize("highest", [0.0, 0.0004, 0.013, 0.17, 0.2, 0.99, 1.0])
@@ -87,18 +70,6 @@ def test_a_picture_for_phones_has_neither_names_nor_tips():
     assert "tr-name" not in svg
     assert "<title>" not in svg
     assert svg.count("tr-period") == 5
-
-
-def test_a_stream_is_as_thick_as_the_documents_of_its_topic():
-    borders = np.tile([0.0, 0.1, 0.3, 1.0], (5, 1))
-    svg = draw_stream(AXIS, [line("one"), line("two")], borders, "documents")
-    thick = []
-    for points in re.findall(r'<polygon class="tr-area"[^>]*points="([^"]+)"', svg):
-        y = [float(each.split(",")[1]) for each in points.split()]
-        half = len(y) // 2
-        thick.append(np.array(y[: -half - 1 : -1]) - np.array(y[:half]))
-    expected = np.outer([0.1, 0.2], AXIS.documents)
-    np.testing.assert_allclose(np.array(thick) / thick[0][4], expected / expected[0, 4], atol=0.01)
 
 
 def test_a_period_with_far_fewer_documents_is_drawn_by_itself():

@@ -75,7 +75,7 @@ def train_tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads:
         yield PeerTopics(seconds, model.global_step, phi / phi.sum(axis=0), alpha, shares / shares.sum())
 
 
-def train_gensim(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:  # noqa: ARG001
+def train_gensim(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:
     """Train LDA by online variational Bayes with both priors learned, as in gensim's tutorial, on one thread.
 
     Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation" (2010).
@@ -120,7 +120,7 @@ def train_sklearn(counts: Counts, n_words: int, width: int, seed: int, threads: 
         yield PeerTopics(seconds, passes, topics / topics.sum(axis=0), alpha, sizes / sizes.sum())
 
 
-def train_nmf(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:  # noqa: ARG001 - a Peer
+def train_nmf(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:
     """Factorise tf-idf into non-negative matrices by coordinate descent; yield one result, at the end."""
     from sklearn.decomposition import NMF
     from sklearn.feature_extraction.text import TfidfTransformer
@@ -136,13 +136,13 @@ def train_nmf(counts: Counts, n_words: int, width: int, seed: int, threads: int)
 
 
 def _import_library(name: str) -> Any:
-    """Import a library of the extra ``peers``; if it is missing, raise an error that says how to install it."""
+    """Import a library; if it is missing, raise an error that says how to install it."""
     try:
         return import_module(name)
     except ImportError:
         package = name.partition(".")[0]
         raise MissingPeerError(
-            f"{package} is not installed; pip install 'topiary-explorer[peers]', or leave it out of --methods"
+            f"{package} is not installed; pip install '{package}', or leave it out of --methods"
         ) from None
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from process_samples import small_corpus
 
-from topiary.app.benchmarks import peers, topics
-from topiary.app.cli.main import METHODS, main
+from tests.benchmarks import peers, topics
 from topiary.app.jobs.load_corpus import load_corpus
 from topiary.app.jobs.run_rules import SETTLING
 from topiary.engine.contract import TEST, TRAIN, VALIDATION, Topics
@@ -44,8 +43,8 @@ def test_the_table_has_a_line_for_every_method_budget_and_layer(store, tmp_path,
     for name in ("tomotopy", "gensim"):
         pytest.importorskip(name, reason=f"{name} is not installed: nothing to compare with")
     kept = tmp_path / "rows.json"
-    words = ["benchmark", "topics", "small", "--store", store, "--layers", "4-2", "--budgets", "0.05,0.2"]
-    assert main([*words, "--seeds", "1,2", "--threads", "1", "--json", str(kept)]) == 0
+    words = ["small", "--store", store, "--layers", "4-2", "--budgets", "0.05,0.2"]
+    assert topics.main([*words, "--seeds", "1,2", "--threads", "1", "--json", str(kept)]) == 0
     out = capsys.readouterr().out
     rows = json.loads(kept.read_text())
     assert {(row["method"], row["seed"], row["layer"]) for row in rows} == {
@@ -185,21 +184,15 @@ def test_a_mistake_is_one_sentence(store, capsys):
         (["--seeds", "x"], "must be seeds such as 1-5 or 1,3,7; got 'x'"),
     ):
         with pytest.raises(SystemExit) as left:
-            main(["benchmark", "topics", "small", "--store", store, *words])
+            topics.main(["small", "--store", store, *words])
         assert left.value.code == 2
         assert sentence in capsys.readouterr().err
-    assert main(["benchmark", "topics", "nothing", "--store", store]) == 2
+    assert topics.main(["nothing", "--store", store]) == 2
     assert "nothing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("method", "module"), [("tomotopy", "tomotopy"), ("gensim", "gensim.models")])
 def test_a_peer_that_is_not_installed_is_named_with_the_way_to_get_it(corpus, monkeypatch, method, module):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(
-        peers.MissingPeerError, match=rf"{method} is not installed; pip install 'topiary-explorer\[peers\]'"
-    ):
+    with pytest.raises(peers.MissingPeerError, match=rf"{method} is not installed; pip install '{method}'"):
         next(topics.measure_method("small", corpus, method, [1], SETUP))
-
-
-def test_the_command_knows_the_methods_without_loading_them():
-    assert METHODS == topics.METHODS

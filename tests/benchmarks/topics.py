@@ -5,11 +5,13 @@ by the perplexity of held-out tokens of test documents, inferred with fixed topi
 and by the measures of :mod:`engine.quality`.
 """
 
+import argparse
 import itertools
+import json
 import math
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -18,14 +20,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from topiary.app.benchmarks.peers import PEERS
+from tests.benchmarks.commands import read_budgets, read_choices, run_benchmark
+from tests.benchmarks.files import replace_file
+from tests.benchmarks.peers import PEERS
+from topiary.app.cli.console import UserError, say
+from topiary.app.cli.parser import Parser, read_seed_list, threads
 from topiary.app.ingest.importing import seed_validation
 from topiary.app.ingest.options import VALIDATION_SHARE
 from topiary.app.jobs import plan as plans
 from topiary.app.jobs import training as mathematics
 from topiary.app.jobs.estimates import has_settled
-from topiary.app.jobs.run_rules import SETTLING
+from topiary.app.jobs.load_corpus import load_corpus
+from topiary.app.jobs.plan import RunOptions
+from topiary.app.jobs.progress import Progress
+from topiary.app.jobs.run_rules import SETTLING, propose_widths, tries_widths
 from topiary.app.jobs.training import Training
+from topiary.app.jobs.width_trials import choose_trial, try_widths
 from topiary.engine import models
 from topiary.engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Kernel, Topics
 from topiary.engine.corpus import Corpus
@@ -35,6 +45,9 @@ from topiary.engine.hierarchy.effects import Presentation
 from topiary.engine.hierarchy.recurrence import measure_parent_overlap, share_parents
 from topiary.engine.parts import draw_validation, hash_contents
 from topiary.engine.quality import coherence, measures
+from topiary.store import corpora
+from topiary.store.corpus_rows import CorpusRow
+from topiary.store.database import Database, open_existing
 
 OURS = "topiary"
 METHODS = (OURS, *PEERS)
@@ -406,44 +419,86 @@ def _format_row(rows: Sequence[TopicsRow]) -> str:
     )
 
 
-class TableError(ValueError):
-    """Raised when a table cannot be written to a file; the message is one sentence for the user."""
+def build_parser() -> Parser:
+    """Return the parser of this benchmark."""
+    about = "Coherence, diversity and perplexity of topics by time, next to LDA and NMF."
+    parser = Parser(prog="python -m tests.benchmarks.topics", description=about)
+    parser.add_argument("corpora", nargs="+", metavar="CORPUS", help="names or numbers of corpora of the store")
+    methods_help = f"any of {','.join(METHODS)} (default: all)"
+    parser.add_argument("--methods", type=read_choices(METHODS), default=METHODS, help=methods_help)
+    budgets_help = "seconds of training, or end: Topiary's own, as long for the peers (default 10,30,120)"
+    parser.add_argument("--budgets", type=read_budgets, default=(10.0, 30.0, 120.0), help=budgets_help)
+    layers_help = "topics per layer; peers have the first (default: proposed for the corpus)"
+    parser.add_argument("--layers", help=layers_help)
+    parser.add_argument(
+        "--seeds", type=read_seed_list, default=(1, 2, 3), help="of the runs, as 1-3 or 5,7 (default 1-3)"
+    )
+    parser.add_argument("--threads", type=threads, default=2, help="threads of every method (default 2)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every row to this file")
+    parser.add_argument("--store", help="the store of the corpora (default: that of the program)")
+    return parser
 
 
-def check_file(path: Path | None) -> None:
-    """Raise an error if a file cannot be written, before hours of measuring instead of after them.
-
-    Raises
-    ------
-    TableError
-        When the path is a folder, or the file cannot be written.
-    """
-    if path is None:
-        return
-    with _translate_os_errors(path):
-        if path.is_dir():
-            raise TableError(f"{path} is a folder; name a file in it with --json")
-        _name_temporary(path).write_bytes(b"")
-        _name_temporary(path).unlink()
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all."""
-    with _translate_os_errors(path):
-        _name_temporary(path).write_bytes(content)
-        _name_temporary(path).replace(path)
+def print_tables(arguments: argparse.Namespace) -> None:
+    """Measure and print corpus by corpus, writing all rows so far to the JSON file after each."""
+    if OURS not in arguments.methods and math.inf in arguments.budgets:
+        raise UserError("the budget 'end' is the time that topiary takes: add topiary to --methods, or give seconds")
+    db = open_existing(arguments.store)
+    chosen, rows = [corpora.find_corpus(db, name) for name in arguments.corpora], list[TopicsRow]()
+    say(NOTE)
+    for row in chosen:
+        corpus_rows = _measure_corpus(db, row, arguments)
+        rows += corpus_rows
+        say("\n".join(format_rows(corpus_rows)))
+        if arguments.json is not None:
+            replace_file(arguments.json, (json.dumps([each._asdict() for each in rows], indent=1) + "\n").encode())
+    say("\n" + "\n".join(write_verdicts(rows)))
 
 
-def _name_temporary(path: Path) -> Path:
-    """Return the path of the temporary file that replaces a file when it is complete."""
-    return path.with_name(path.name + ".new")
+def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace) -> list[TopicsRow]:
+    """Print the head of the table of a corpus, and return its rows for all methods and seeds."""
+    progress, rows = Progress(), list[TopicsRow]()
+    corpus = add_validation(load_corpus(db, row))
+    tokens, training = corpus.count_tokens(TRAIN), len(corpus.documents(TRAIN))
+    layers = _read_layers(arguments.layers) if arguments.layers else _choose_layers(corpus, row, arguments.threads)
+    widths = "-".join(map(str, layers))
+    say(
+        f"\n{row.name}: {training:,} training documents, {len(corpus.documents(VALIDATION)):,} validation, "
+        f"{tokens:,} tokens, {corpus.n_words:,} words, {widths}; medians of {len(arguments.seeds)} seeds\n"
+        f"{HEAD}"
+    )
+    setup = TopicsSetup(layers=layers, budgets=arguments.budgets, threads=arguments.threads)
+    for method in sorted(arguments.methods, key=lambda name: name != OURS):  # peers have the time that ours took
+        progress.show(f"{row.name}: {method}")
+        end = max((measured.seconds for measured in rows if measured.method == OURS), default=None)
+        for measured in measure_method(row.name, corpus, method, arguments.seeds, setup, end):
+            progress.show(f"{row.name}: {method}, seed {measured.seed}")
+            rows.append(measured)
+    progress.end()
+    return rows
 
 
-@contextmanager
-def _translate_os_errors(path: Path) -> Iterator[None]:
-    """Turn operating system errors into a `TableError`."""
+def _choose_layers(corpus: Corpus, row: CorpusRow, threads: int) -> tuple[int, ...]:
+    """Return the widths that a run of Topiary with its defaults has on a corpus."""
+    module, training = models.load("dlda"), len(corpus.documents(TRAIN))
+    config = module.Config(layers=propose_widths(training, corpus.count_tokens(TRAIN)))
+    if not tries_widths(config, row):
+        return config.layers
+    return choose_trial(try_widths(corpus, module, config, RunOptions(minibatches=1, threads=threads))).layers
+
+
+def _read_layers(text: str) -> tuple[int, ...]:
+    """Return the widths in a text such as ``64-32``."""
     try:
-        yield
-    except OSError as error:
-        cause = f"({error.strerror or error}); name a file in a folder that is there with --json"
-        raise TableError(f"{path} cannot be written {cause}") from error
+        return tuple(int(width) for width in text.split("-"))
+    except ValueError:
+        raise UserError(f"--layers are numbers of topics, as 64-32; got {text!r}") from None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print a table of the quality of topics by time for each corpus."""
+    return run_benchmark(print_tables, build_parser(), argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Figures of topics as words: topics of one run with their shares, and matched topics of two runs with scores."""
+"""The figure of matched topics of two runs, with their scores."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,70 +15,9 @@ from topiary.app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
 from topiary.app.views.text import format_percent
 from topiary.engine.hierarchy.tree import Node
 
-_USUAL, _WORDS, _LINES = 10, 12, 2  # topics by default; words and lines of a topic
-_LEADING, _GAP, _EDGE = 9.0, 5.0, 2.0  # points: distance of lines, gap between topics, margin
-
-
-class TopicLine(NamedTuple):
-    """A topic in the figure: identity, share of its layer (0 to 1), title, and other words."""
-
-    identity: str
-    share: float
-    title: str
-    words: tuple[str, ...]
-
-
-def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Overlay:
-    """Draw topics below each other as identities, shares, titles and words.
-
-    Parameters
-    ----------
-    topics : sequence of TopicLine
-    width : float
-        Inches.
-    """
-    sheet = FigureSheet(POINTS * width)
-    names_width = max(measure_width(topic.identity, bold=True) for topic in topics)
-    shares_width = max(measure_width(format_percent(topic.share)) for topic in topics)
-    start = _EDGE + names_width + shares_width + 12
-    y = _EDGE
-    for place, topic in enumerate(topics):
-        if place:
-            sheet.line(np.array([[_EDGE, y], [sheet.width - _EDGE, y]]), RULE, 0.5)
-            y += _GAP / 2
-        lines = wrap(topic.words, sheet.width - start - _EDGE)[:_LINES]
-        middle = y + _LEADING / 2
-        sheet.text(_EDGE + names_width, middle, topic.identity, bold=True, align="right")
-        sheet.text(
-            _EDGE + names_width + 6 + shares_width, middle, format_percent(topic.share), colour=MUTED, align="right"
-        )
-        for number, text in enumerate([cut(topic.title, sheet.width - start - _EDGE, bold=True), *lines]):
-            sheet.text(start, y + _LEADING / 2, text, bold=number == 0)
-            y += _LEADING
-        y += _GAP / 2
-    return sheet.element(y + _EDGE)
-
-
-def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw topics of a layer: the requested ones, or the most popular topics."""
-    hierarchy = sources[0].hierarchy(request.minibatch)
-    layer = choose_layer(hierarchy, request, 1)
-    nodes = choose_topics(hierarchy, layer, request, _USUAL)
-    lines = [
-        TopicLine(
-            format_identity(node),
-            hierarchy.share(node),
-            hierarchy.title(node),
-            tuple(hierarchy.other_words(node, _WORDS)),
-        )
-        for node in nodes
-    ]
-    return draw_topics(lines, width=request.width)
-
-
-_PAIR_USUAL, _PAIR_WORDS, _PAIR_LINES = 10, 8, 2  # pairs by default; words and lines of a topic
+_USUAL, _WORDS, _LINES = 10, 8, 2  # pairs by default; words and lines of a topic
 # In points: distance of lines, gap between topics, margin, height of the headings.
-_PAIR_LEADING, _PAIR_GAP, _PAIR_EDGE, _HEAD = 8.5, 6.0, 2.0, 14.0
+_LEADING, _GAP, _EDGE, _HEAD = 8.5, 6.0, 2.0, 14.0
 _SCORE = 19.0  # points, the width of the column with the scores
 _BRIDGE = 0.22  # share of the width between the two sides, where lines join matched topics
 _ALIKE = 0.5  # pairs with at least this score are drawn in the colour of similar topics
@@ -118,22 +57,22 @@ def draw_comparison(
         Inches.
     """
     sheet = FigureSheet(POINTS * width)
-    column = sheet.width * (1 - _BRIDGE) / 2 - _PAIR_EDGE
-    starts = _PAIR_EDGE, sheet.width - _PAIR_EDGE - column
+    column = sheet.width * (1 - _BRIDGE) / 2 - _EDGE
+    starts = _EDGE, sheet.width - _EDGE - column
     middles: list[list[float]] = []
     bottom = _HEAD
     for start, head, entries in zip(starts, heads, sides, strict=True):
-        sheet.text(start, _PAIR_EDGE + _PAIR_LEADING / 2, cut(head, column, bold=True), bold=True)
+        sheet.text(start, _EDGE + _LEADING / 2, cut(head, column, bold=True), bold=True)
         middles.append(_draw_column(sheet, entries, start, column))
-        bottom = max(bottom, middles[-1][-1] + _PAIR_LEADING * _PAIR_LINES / 2 if middles[-1] else _HEAD)
+        bottom = max(bottom, middles[-1][-1] + _LEADING * _LINES / 2 if middles[-1] else _HEAD)
     left, right = starts[0] + column + 2, starts[1] - _SCORE
-    sheet.text(starts[1] - 3, _PAIR_EDGE + _PAIR_LEADING / 2, "alike", size=SMALL, colour=MUTED, align="right")
+    sheet.text(starts[1] - 3, _EDGE + _LEADING / 2, "alike", size=SMALL, colour=MUTED, align="right")
     for match in matches:
         ends = (left, middles[0][match.a]), (right, middles[1][match.b])
         is_similar = match.score >= _ALIKE
         sheet.bend(*ends, COLOURS[0] if is_similar else COLOURS[1], 0.5 + 1.5 * match.score)
         sheet.text(starts[1] - 3, ends[1][1], format_percent(match.score, 0), size=SMALL, colour=MUTED, align="right")
-    return sheet.element(bottom + _PAIR_EDGE)
+    return sheet.element(bottom + _EDGE)
 
 
 def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
@@ -141,7 +80,7 @@ def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Ove
     comparison = match_sources(sources[0], sources[1], request.minibatch)
     layer = choose_layer(comparison.b, request, min(comparison.a.n_layers, comparison.b.n_layers))
     comparison.a.at_rank(layer, 1)  # raises an error if there is no such layer
-    nodes = choose_topics(comparison.b, layer, request, _PAIR_USUAL)
+    nodes = choose_topics(comparison.b, layer, request, _USUAL)
     pairs = [pair for node in nodes if (pair := comparison.pair("b", node)) is not None]
     partners = _sort_partners(comparison, pairs)
     places = {node: place for place, node in enumerate(partners)}
@@ -157,20 +96,20 @@ def _sort_partners(comparison: Comparison, pairs: Sequence[Pair]) -> list[Node]:
 
 
 def _make_entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
-    words = *hierarchy.title(node).split(), *hierarchy.other_words(node, _PAIR_WORDS)
+    words = *hierarchy.title(node).split(), *hierarchy.other_words(node, _WORDS)
     return TopicEntry(format_identity(node), words)
 
 
 def _draw_column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:
     """Draw one side; return the vertical centres of its topics, where lines begin or end."""
     indent = 3 + max((measure_width(entry.identity, bold=True) for entry in entries), default=0.0)
-    middles, y = [], _PAIR_EDGE + _HEAD
+    middles, y = [], _EDGE + _HEAD
     for place, entry in enumerate(entries):
         if place:
-            sheet.line(np.array([[start, y - _PAIR_GAP / 2], [start + width, y - _PAIR_GAP / 2]]), RULE, 0.4)
-        sheet.text(start + indent - 3, y + _PAIR_LEADING / 2, entry.identity, bold=True, align="right")
-        for number, text in enumerate(wrap(entry.words, width - indent)[:_PAIR_LINES]):
-            sheet.text(start + indent, y + _PAIR_LEADING * (number + 0.5), text)
-        middles.append(y + _PAIR_LEADING * _PAIR_LINES / 2)
-        y += _PAIR_LEADING * _PAIR_LINES + _PAIR_GAP
+            sheet.line(np.array([[start, y - _GAP / 2], [start + width, y - _GAP / 2]]), RULE, 0.4)
+        sheet.text(start + indent - 3, y + _LEADING / 2, entry.identity, bold=True, align="right")
+        for number, text in enumerate(wrap(entry.words, width - indent)[:_LINES]):
+            sheet.text(start + indent, y + _LEADING * (number + 0.5), text)
+        middles.append(y + _LEADING * _LINES / 2)
+        y += _LEADING * _LINES + _GAP
     return middles

@@ -1,1 +1,0 @@
-"""The benchmark of topics by time, which compares Topiary with other programs."""
