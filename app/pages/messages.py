@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
 from topiary.app.analysis.hierarchy import parse_identity
-from topiary.app.pages.components import Board, Message, TreeView, read_aspect
+from topiary.app.pages.components import Board, Message, TreeView, read_aspect, read_window
 from topiary.app.pages.session import Context, read_field
 from topiary.app.views.explore.controls import SnapshotOption
 from topiary.engine.hierarchy.tree import Node
@@ -213,6 +213,8 @@ class TreePage(MessagePart):
         self._trees = trees
         self._boards = boards
         self._aspect = aspect
+        self._window = (1010.0, 652.0)  # pixels, until the browser has measured it
+        self._is_exact = False  # whether the picture on screen is drawn for these pixels
         self._replaced: int | None = None  # length of the picture that the browser still has while a new one is sent
 
     def _draw_again(self) -> None:
@@ -252,8 +254,9 @@ class TreePage(MessagePart):
             for board in self._boards:
                 board.html += " "
         self._replaced = None  # it is excused once: a browser that goes on to report it has lost the new one
-        if aspect != self._aspect:
-            self._aspect = aspect
+        window = read_window(message)
+        if aspect != self._aspect or (self._is_exact and window != self._window):
+            self._aspect, self._window = aspect, window
             self._replaced = None if tree is None else len(tree.svg)
             self._draw_again()
 

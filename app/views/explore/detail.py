@@ -242,6 +242,7 @@ def draw_topic(
     root: bool,
     alone: bool = False,
     drawn: bool = True,
+    tiled: bool = False,
     sent: int = 0,
     focus: bool = False,
     closer: str = "",
@@ -260,13 +261,19 @@ def draw_topic(
         Whether the topic is a root of the tree, and whether it is the only root.
     drawn : bool
         Whether the tree shows it.
+    tiled : bool
+        Whether tiles are on screen instead of the tree.
     sent, focus : int and bool
         How often the visitor has added notes, and whether the field for the next one takes the focus.
     closer : str
         The section about a closer look at its documents.
     """
     key = format_identity(node)
-    actions = _draw_actions(key, root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
+    actions = ""
+    if tiled:
+        actions = _draw_tile_actions(key, top=node.layer == hierarchy.n_layers)
+    elif hierarchy.n_layers > 1:
+        actions = _draw_actions(key, root=root, alone=alone, drawn=drawn)
     tip = "Documents of which it has at least 20 % stand out on the map of documents"
     actions += write_element("button", "On the map", data_do="map", data_id=key, title=tip)
     form = NoteForm(key, "this topic", rank_tags(hierarchy.notes), sent, focus)
@@ -292,6 +299,18 @@ def _draw_actions(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
     return "".join(
         write_element("button", word, data_do=do, data_id=key, disabled=bool(reason), title=reason or None)
         for do, word, reason in actions
+    )
+
+
+def _draw_tile_actions(key: str, *, top: bool) -> str:
+    """Return the buttons for a topic among the tiles."""
+    actions = [("root", "Open its tree", "ex-main", "Also: double-click")]
+    if top:
+        tip = "Put it in a bar at the foot, so that the others have the whole area; a second time puts it back"
+        actions.append(("apart", "Set apart", None, tip))
+    return "".join(
+        write_element("button", word, data_do=do, data_id=key, class_=kind, title=tip)
+        for do, word, kind, tip in actions
     )
 
 

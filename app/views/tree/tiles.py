@@ -5,7 +5,7 @@ parent; so the tiles of a child that has several parents add up to its own share
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -17,7 +17,10 @@ from topiary.app.views.tree.tree_svg import FONT
 from topiary.engine.hierarchy.tree import Node
 
 SMALLEST = 12.0  # size of letters of shares and words
-LEAST_TOP, LEAST_CHILD = 4000.0, 1500.0  # areas of tiles in square pixels; smaller ones are counted in a place of their own
+LEAST_TOP, LEAST_CHILD = (
+    4000.0,
+    1500.0,
+)  # areas of tiles in square pixels; smaller ones are counted in a place of their own
 MOST_DRAWN = 60  # topics of the top layer, and children of one
 _IDEAL = 1.75  # width / height of a tile
 _LONGEST_ROW = 24
@@ -50,10 +53,29 @@ class TileRows(NamedTuple):
     rows: tuple[int, ...]
 
 
+class TilesChoice(NamedTuple):
+    """The choices for the tiles.
+
+    Attributes
+    ----------
+    size : (width, height)
+        Of the picture, in pixels.
+    apart : collection of Node
+        Topics of the top layer that stand in a bar at the foot, so that the others have the whole area.
+    previous : TileRows or None
+        The rows of the picture before: they are kept while every title has room in them.
+    """
+
+    size: tuple[float, float]
+    apart: Collection[Node] = ()
+    previous: TileRows | None = None
+
+
 class TilesDrawing(NamedTuple):
-    """The picture as one SVG element, its rows, and the number of topics of the top layer that are not drawn."""
+    """The picture as one SVG element, its size, its rows, and the number of top topics that are not drawn."""
 
     svg: str
+    size: tuple[float, float]
     rows: TileRows
     left_out: int
 
@@ -76,7 +98,9 @@ class _Label(NamedTuple):
 # ------------------------------------------------------------------ places
 
 
-def divide_into_rows(areas: Sequence[float], width: float, fits: Callable[[int, float, float], bool]) -> tuple[int, ...]:
+def divide_into_rows(
+    areas: Sequence[float], width: float, fits: Callable[[int, float, float], bool]
+) -> tuple[int, ...]:
     """Return the number of items in each row: of all ways to cut the ordered items, that with the best shapes.
 
     Parameters
@@ -127,41 +151,20 @@ def place_rows(areas: Sequence[float], rows: Sequence[int], frame: Rectangle) ->
 # -------------------------------------------------------------- the picture
 
 
-def draw_tiles(
-    hierarchy: Hierarchy,
-    size: tuple[float, float],
-    *,
-    apart: Sequence[Node] = (),
-    selected: Node | None = None,
-    previous: TileRows | None = None,
-    theme: PictureTheme = LIVE,
-) -> TilesDrawing:
-    """Draw the topics of the top layer with their children.
-
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-    size : (width, height)
-        Of the picture, in pixels.
-    apart : sequence of Node
-        Topics of the top layer that stand in a bar at the foot, so that the others have the whole area.
-    selected : Node or None
-        The topic that is marked in a file; the page marks it by itself.
-    previous : TileRows or None
-        The rows of the picture before: they are kept while every title has room in them.
-    theme : PictureTheme
-        `LIVE` for the page; another gives a file that needs no style sheet.
-    """
-    width, height = size
+def draw_tiles(hierarchy: Hierarchy, choice: TilesChoice, *, theme: PictureTheme = LIVE) -> TilesDrawing:
+    """Draw the topics of the top layer with their children; a theme other than `LIVE` needs no style sheet."""
+    (width, height), apart = choice.size, choice.apart
     tops = [node for node in hierarchy.nodes(hierarchy.n_layers) if node not in apart]
     bar = _BAR if len(tops) < hierarchy.widths[-1] else 0.0
     frame = Rectangle(0.0, 0.0, width, height - bar)
-    picture = _TilePicture(hierarchy, theme, selected)
-    rows, places = picture.place_tops(tops, frame, previous)
+    picture = _TilePicture(hierarchy, theme)
+    rows, places = picture.place_tops(tops, frame, choice.previous)
     pieces = [picture.draw_top(node, place) for node, place in zip(rows.nodes, places, strict=False)]
     left_out = [node for node in tops if node not in rows.nodes]
     if left_out:
-        pieces.append(picture.draw_rest(places[-1], len(left_out), sum(map(hierarchy.share, left_out)), "smaller topic"))
+        pieces.append(
+            picture.draw_rest(places[-1], len(left_out), sum(map(hierarchy.share, left_out)), "smaller topic")
+        )
     if bar:
         gone = [node for node in hierarchy.nodes(hierarchy.n_layers) if node in apart]
         pieces.append(picture.draw_apart(gone, Rectangle(0.0, height - bar, width, bar)))
@@ -174,7 +177,8 @@ def draw_tiles(
         '<defs><pattern id="tp-hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
         f'<rect width="1.6" height="7" fill="{theme.muted}" opacity=".32"/></pattern></defs>'
     )
-    return TilesDrawing(f"<svg {box} {name}>{ground}{hatch}{''.join(pieces)}</svg>", rows, len(left_out))
+    svg = f"<svg {box} {name}>{ground}{hatch}{''.join(pieces)}</svg>"
+    return TilesDrawing(svg, choice.size, rows, len(left_out))
 
 
 class _TilePicture:
@@ -184,13 +188,11 @@ class _TilePicture:
     ----------
     hierarchy : Hierarchy
     theme : PictureTheme
-    selected : Node or None
     """
 
-    def __init__(self, hierarchy: Hierarchy, theme: PictureTheme, selected: Node | None) -> None:
+    def __init__(self, hierarchy: Hierarchy, theme: PictureTheme) -> None:
         self._hierarchy = hierarchy
         self._theme = theme
-        self._selected = selected
         self._ink, self._muted = theme.ink, theme.muted
 
     # ---------------------------------------------------------- top layer
@@ -225,20 +227,18 @@ class _TilePicture:
     def draw_top(self, node: Node, place: Rectangle) -> str:
         """Return the tile of a topic of the top layer, with its children."""
         hierarchy, theme = self._hierarchy, self._theme
-        place = place.shrink(_GAP)
+        outer = place.shrink(_GAP)
+        place = Rectangle(0.0, 0.0, outer.width, outer.height)
         label = self._find_label(node, place.width, place.height, _TOP_SIZES) or self._cut_label(node, place)
         colour = find_layer_colour(theme, node.layer)
         is_background = hierarchy.role(node) == BACKGROUND
         fill = f'fill="{colour}" fill-opacity=".07" stroke="{colour}" stroke-opacity=".65"'
-        pieces = [_draw_rect(place, f'rx="8" class="tp-box" {fill}') + self._mark(node, place)]
+        pieces = [_draw_rect(place, f'rx="8" class="tp-box" {fill}')]
         if is_background:
             pieces.append(_draw_rect(place, 'rx="8" fill="url(#tp-hatch)" class="tp-hatched"'))
         pieces.append(self._draw_label(label, place, is_serif=label.size >= _TOP_SIZES[0][1]))
-        inner = Rectangle(
-            place.x + 4, place.y + label.height + 3, place.width - 8, place.height - label.height - 7
-        )  # the children's
-        tile = f'<g{self._write_roles(node, "")}>{"".join(pieces)}</g>'
-        return tile + "".join(self._draw_children(node, inner))
+        within = Rectangle(outer.x + 4, outer.y + label.height + 3, outer.width - 8, outer.height - label.height - 7)
+        return self._draw_tile(node, outer, pieces) + "".join(self._draw_children(node, within))
 
     # ----------------------------------------------------------- children
 
@@ -282,17 +282,23 @@ class _TilePicture:
 
     def _draw_child(self, node: Node, parent: Node, part: float, place: Rectangle) -> str:
         hierarchy, theme = self._hierarchy, self._theme
-        place = place.shrink(1.5)
+        outer = place.shrink(1.5)
+        place = Rectangle(0.0, 0.0, outer.width, outer.height)
         share = format_percent(part * hierarchy.share(parent))
         label = self._find_label(node, place.width + 1, place.height + 1, _CHILD_SIZES, share)
         if label is None:  # the margins took what it needed
             label = self._cut_label(node, place)
         colour = find_layer_colour(theme, node.layer)
         tint = 0.1 + 0.22 * min(1.0, part / _DARKEST)
-        pieces = [_draw_rect(place, f'rx="5" class="tp-box" fill="{colour}" fill-opacity="{tint:.2f}"') + self._mark(node, place)]
+        pieces = [_draw_rect(place, f'rx="5" class="tp-box" fill="{colour}" fill-opacity="{tint:.2f}"')]
         pieces.append(self._draw_label(label, place))
         pieces.append(self._draw_other_words(node, label, place))
-        return f'<g{self._write_roles(node, format_identity(parent))}>{"".join(pieces)}</g>'
+        return self._draw_tile(node, outer, pieces, parent)
+
+    def _draw_tile(self, node: Node, place: Rectangle, pieces: Sequence[str], parent: Node | None = None) -> str:
+        """Return a tile whose pieces are drawn from its upper left corner."""
+        corner = f'transform="translate({place.x:.1f} {place.y:.1f})"'
+        return f"<g {corner}{self._write_roles(node, parent)}>{''.join(pieces)}</g>"
 
     def _draw_other_words(self, node: Node, label: _Label, place: Rectangle) -> str:
         """Return further words of a large tile, in whole lines only."""
@@ -330,13 +336,13 @@ class _TilePicture:
         for node in nodes:
             text = f"{self._hierarchy.title(node)}, {format_percent(self._hierarchy.share(node))} set apart"
             width = min(BOLD * 12.5 * measure_text(text) + 2 * _PADDING, place.x + place.width - x - _GAP)
-            box = Rectangle(x, place.y + 4, width, place.height - 5)
+            box = Rectangle(0.0, 0.0, width, place.height - 5)
             lines = fit_lines(text, (width - 2 * _PADDING) / 12.5 / BOLD, 1)
             if width < 60 or not lines:
                 break
-            rect = f'rx="5" class="tp-box" fill="url(#tp-hatch)" stroke="{self._muted}"'
-            words = self._draw_text(x + _PADDING, place.y + 21, 12.5, self._ink, lines[0])
-            pieces.append(f'<g{self._write_roles(node, "")}>{_draw_rect(box, rect)}{words}</g>')
+            rect = _draw_rect(box, f'rx="5" class="tp-box" fill="url(#tp-hatch)" stroke="{self._muted}"')
+            words = self._draw_text(_PADDING, 17, 12.5, self._ink, lines[0])
+            pieces.append(self._draw_tile(node, box._replace(x=x, y=place.y + 4), [rect, words]))
             x += width + 2 * _GAP
         return "".join(pieces)
 
@@ -374,7 +380,9 @@ class _TilePicture:
         x, y = place.x + _PADDING, place.y + _PADDING + 0.82 * label.size
         serif = ' class="tp-serif"' if is_serif else ""
         pieces = [
-            self._draw_text(x, y + _LEADING * label.size * row, label.size, self._ink, line, f' font-weight="600"{serif}')
+            self._draw_text(
+                x, y + _LEADING * label.size * row, label.size, self._ink, line, f' font-weight="600"{serif}'
+            )
             for row, line in enumerate(label.lines)
         ]
         if label.share and label.is_beside:
@@ -390,19 +398,14 @@ class _TilePicture:
 
     # --------------------------------------------------------------- roles
 
-    def _mark(self, node: Node, place: Rectangle) -> str:
-        if self._theme is LIVE or node != self._selected:
-            return ""
-        return _draw_rect(place, f'rx="5" fill="none" stroke="{self._ink}" stroke-width="2.5"')
-
-    def _write_roles(self, node: Node, parent: str) -> str:
+    def _write_roles(self, node: Node, parent: Node | None) -> str:
         """Return the attributes of a tile for screen readers, the tooltip, and the lines between a child's tiles."""
         if self._theme is not LIVE:
             return ""
         hierarchy, identity = self._hierarchy, format_identity(node)
         words = ", ".join(word.text for word in hierarchy.top_words(node, 8))
         head = f"topic {identity}, {format_percent(hierarchy.share(node))} of all words"
-        within = f' data-in="{parent}" data-parents="{self._list_parts(node)}"' if parent else ""
+        within = f' data-in="{format_identity(parent)}" data-parents="{self._list_parts(node)}"' if parent else ""
         level = 1 + hierarchy.n_layers - node.layer
         title = hierarchy.title(node)
         return (
