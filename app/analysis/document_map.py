@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.analysis.shares import fetch_use
+from topiary.app.analysis.topic_reader import TopicReader
 from topiary.app.jobs.plan import hash_share_origin
 from topiary.engine.contract import Array
 from topiary.engine.document_map import layout
@@ -102,7 +102,7 @@ def read_source(db: Database, run: RunRow, snapshot: SnapshotRow) -> MapSource:
     Errors are those of :func:`complete_map`.
     """
     layer = fetch_use(db, run, snapshot, 1).layer
-    hierarchy = read_hierarchy(db, run, snapshot)
+    hierarchy = TopicReader(db).hierarchy(run, snapshot)
     features = make_features(layer.starts, layer.topics, layer.shares, hierarchy.widths[0])
     parents, weights = [], np.eye(hierarchy.widths[0])
     for number in PARENT_LAYERS[: hierarchy.n_layers - 1]:

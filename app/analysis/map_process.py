@@ -14,8 +14,9 @@ from functools import partial
 import numpy as np
 
 from topiary.app.analysis.document_map import complete_map
-from topiary.app.analysis.read_hierarchy import find_snapshot, read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import complete_shares, fetch_use
+from topiary.app.analysis.topic_reader import TopicReader
 from topiary.app.analysis.typical import find_typical_topics, sum_corpus_words
 from topiary.app.jobs import launcher, logs
 from topiary.app.jobs.map_work import AFTER_RUN, LEFT, MapRecord, is_making_map
@@ -57,7 +58,7 @@ def _prepare_selections(db: Database, run: RunRow, snapshot: SnapshotRow, made: 
     """Compile what a selection on the map needs, by describing one, so that no page has to wait for the compiler."""
     corners = np.array([(-1.0, -1.0), (1.0, -1.0), (0.0, 1.0)])
     selected = find_inside(made.positions, corners) | (np.arange(len(made.topics)) % 2 == 0)
-    hierarchy, corpus = read_hierarchy(db, run, snapshot), corpora.get_run_corpus(db, run)
+    hierarchy, corpus = TopicReader(db).hierarchy(run, snapshot), corpora.get_run_corpus(db, run)
     find_typical_topics(hierarchy, 1, fetch_use(db, run, snapshot, 1), selected)
     sum_corpus_words(db, corpus, len(hierarchy.vocabulary), np.arange(len(selected)) < _FEW)
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.analysis.shares import LayerUse, read_topic_shares
+from topiary.app.analysis.topic_reader import TopicReader
 from topiary.app.ingest.refining import ORIGIN
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
@@ -91,8 +91,9 @@ def list_refinements(db: Database, run: int) -> list[tuple[CorpusRow, CorpusOrig
     return [(corpus, origin) for corpus, origin in found if origin is not None and origin.run == run]
 
 
-def read_finer_runs(db: Database, run: int) -> dict[Node, list[FinerRun]]:
+def read_finer_runs(reader: TopicReader, run: int) -> dict[Node, list[FinerRun]]:
     """Return the runs with topics that refine a topic of a run, by that topic, the oldest run first."""
+    db = reader.db
     made = {corpus.number: (corpus, origin) for corpus, origin in list_refinements(db, run)}
     rows = [row for row in runs.list_runs(db) if row.corpus in made]
     newest = snapshots.find_newest(db, (row.number for row in rows))
@@ -100,7 +101,7 @@ def read_finer_runs(db: Database, run: int) -> dict[Node, list[FinerRun]]:
     for row in rows:
         corpus, origin = made[row.corpus]
         if origin.topic is not None and row.number in newest:
-            hierarchy = read_hierarchy(db, row, newest[row.number])
+            hierarchy = reader.hierarchy(row, newest[row.number])
             found.setdefault(origin.topic, []).append(FinerRun(row, corpus, origin, hierarchy))
     return found
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.read_hierarchy import read_hierarchy
+from topiary.app.analysis.topic_reader import TopicReader
 from topiary.app.export.texts import find_format
 from topiary.app.jobs.estimates import POINT, find_estimate_name
 from topiary.app.jobs.plan import name_step
@@ -22,7 +22,7 @@ from topiary.app.views.text import escape
 from topiary.app.views.tree.opening import RULES, choose_main_roots, list_top_topics
 from topiary.app.views.tree.picture import CAP, TreeChoice, draw_tree
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import corpora, points, snapshots
+from topiary.store import points, snapshots
 from topiary.store.database import Database
 from topiary.store.errors import DamagedSnapshot, NotFound
 from topiary.store.run_rows import RunRow
@@ -77,12 +77,11 @@ def render_film(
     ValueError
         When the run has fewer than two snapshots, or the film is not wanted any more.
     """
-    words = corpora.read_vocabulary(db, row.corpus)
-    moments = snapshots.list_snapshots(db, row.number)
+    reader, moments = TopicReader(db), snapshots.list_snapshots(db, row.number)
     if len(moments) < LEAST_FRAMES:
         few = f"run {row.number} has {len(moments)} snapshots, and a film needs two; let it train longer"
         raise ValueError(snapshots.explain_absence(db, row.number) or few)
-    last = read_hierarchy(db, row, moments[-1], words)
+    last = reader.hierarchy(row, moments[-1])
     choice = choice or choose_film_tree(last)
     listed = last.nodes(1)[:_LISTED]
     order: Mapping[int, Sequence[Node]] = draw_tree(last, choice, theme=LIGHT, aspect=_NARROW).layout.order()
@@ -91,7 +90,7 @@ def render_film(
         if not going_on():
             raise ValueError("The film is not wanted any more.")
         try:
-            hierarchy = read_hierarchy(db, row, moment, words)
+            hierarchy = reader.hierarchy(row, moment)
         except (NotFound, DamagedSnapshot):  # thinned out meanwhile, or damaged
             continue
         drawing = draw_tree(hierarchy, choice, theme=LIGHT, aspect=_NARROW, previous=order)

@@ -14,8 +14,8 @@ from scipy.special import rel_entr, xlogy
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.analysis.shares import LayerUse, fetch_use
+from topiary.app.analysis.topic_reader import TopicReader
 from topiary.app.export.texts import find_format
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.store.database import Database
@@ -90,7 +90,7 @@ def collect_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: in
     LookupError
         If the run has no such layer.
     """
-    hierarchy = read_hierarchy(db, run, snapshot)
+    hierarchy = TopicReader(db).hierarchy(run, snapshot)
     hierarchy.at_rank(layer, 1)
     tokens = count_tokens(fetch_use(db, run, snapshot, layer), hierarchy.widths[layer - 1])
     return _prepare_layer(hierarchy, layer, tokens)

@@ -197,7 +197,7 @@ def render_report(
     corpus = corpora.get_run_corpus(db, row)
     choice = choice or choose_film_tree(hierarchy)
     nodes = _choose_nodes(hierarchy, choice, topics, below, marked=marked)
-    finer = read_finer_runs(db, row.number)
+    finer = read_finer_runs(reader, row.number)
     trends = measure_report_trends(reader, corpus, hierarchy, nodes, columns)
     found = _find_quotes(reader, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
     quoted = {quote.document for each in found.values() for quote in each}

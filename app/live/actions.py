@@ -19,7 +19,6 @@ from topiary.app.analysis.carry import CarriedTopic, carry_annotations
 from topiary.app.analysis.comparison import Comparison
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.predictions import Classified, store_predictions
-from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.analysis.refine import SHARE, refine_run
 from topiary.app.ingest.column_kinds import change_kind
 from topiary.app.ingest.options import ImportOptions, OptionError
@@ -375,7 +374,7 @@ class Actions:
         """
         db = self._writing()
         row = runs.get_run(db, run)
-        hierarchy = read_hierarchy(db, row, snapshot)
+        hierarchy = self.feed.reader.hierarchy(row, snapshot)
         corpus = refine_run(db, row, hierarchy, name, topic=topic, share=share, where=where, query=query)
         self._record(f"made {logs.name_subject('corpus', corpus.number, corpus.name)} of documents of run {run}")
         self.feed.look()

@@ -229,6 +229,9 @@ class TreePage(MessagePart):
         """Change the trees on screen."""
         self._put(**fields)
 
+    def _show_without_window(self) -> None:
+        """Show what stands for a tree where there is no room for one."""
+
     @on("threshold")
     def _set_threshold(self, value: str) -> None:
         if (threshold := read_threshold(value)) is not None:
@@ -247,6 +250,8 @@ class TreePage(MessagePart):
         """Fit the trees to the window size in a message; send everything again if the browser's picture is outdated."""
         aspect, tree = read_aspect(message, self._aspect), self._trees.get(str(message.get("side", "")))
         if aspect is None:
+            if message.get("width") == 0:
+                self._show_without_window()
             return
         if tree is not None and message.get("here") not in (len(tree.svg), self._replaced):
             for view in self._trees.values():
@@ -254,9 +259,9 @@ class TreePage(MessagePart):
             for board in self._boards:
                 board.html += " "
         self._replaced = None  # it is excused once: a browser that goes on to report it has lost the new one
-        window = read_window(message)
-        if aspect != self._aspect or (self._is_exact and window != self._window):
-            self._aspect, self._window = aspect, window
+        before, self._window = self._window, read_window(message)
+        if aspect != self._aspect or (self._is_exact and before != self._window):
+            self._aspect = aspect
             self._replaced = None if tree is None else len(tree.svg)
             self._draw_again()
 

@@ -123,9 +123,10 @@ def _describe_change(figure: WordPeriods) -> str:
     if not np.isfinite([figure.before, figure.after, low, high]).all():
         return ""
     verdict = "more often" if low > 0 else "less often" if high < 0 else "about as often: the interval holds 0"
+    ends = " to ".join(format_change(end, _format_share) for end in (low, high))
     return (
         f"First third of the dated documents {_format_share(figure.before)}, last third "
-        f"{_format_share(figure.after)}, difference {format_change(low, _format_share)} to {format_change(high, _format_share)} "
+        f"{_format_share(figure.after)}, difference {ends} "
         f"(90 % interval): {verdict}."
     )
 

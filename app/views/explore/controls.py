@@ -45,7 +45,7 @@ class ControlState(NamedTuple):
     formats : sequence of str
         The formats in which the tree can be saved.
     scopes : mapping of str to ReportScope
-        The topics that a report can be about, by name; without any, no report is offered.
+        The topics that a report can be about, by name, once the visitor has opened the dialog.
     picture : "topics", "tree" or "map"
         What is on screen.
     relation : float
@@ -296,8 +296,8 @@ def draw_tiles_foot(hierarchy: Hierarchy, drawing: TilesDrawing, child: str) -> 
     """Return the lines below the tiles."""
     drawn = len(drawing.rows.nodes)
     facts = (
-        f"{hierarchy.corpus} · run {hierarchy.run} · {hierarchy.moment} · {drawn} of {hierarchy.widths[-1]} topics of the "
-        f"top layer drawn · children that do not fit are counted in the dashed places · seed {hierarchy.seed} · Topiary"
+        f"{hierarchy.corpus} · run {hierarchy.run} · {hierarchy.moment} · {drawn} of {hierarchy.widths[-1]} top topics "
+        f"drawn · children that do not fit are counted in the dashed places · seed {hierarchy.seed} · Topiary"
     )
     hint = f'<p class="ex-hint">{escape(child)}</p>' if child else ""
     return f'<p class="ex-caption">{escape(facts)}</p>{hint}'

@@ -80,7 +80,8 @@ def draw_kpis(run: RunFacts, about: RunHealth) -> str:
     missing = "" if lines else "first one is on its way" if about.state == "running" else "not measured"
     return render(
         "watch.kpis", run, estimate, missing if about.change is None else about, lines,
-        steps={"one": step, "many": STEPS[step]}, card=describe_card(run.process), time=_describe_time(run, about.state),
+        steps={"one": step, "many": STEPS[step]}, card=describe_card(run.process),
+        time=_describe_time(run, about.state),
         spent=f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started",
         layers=_describe_origin(run), heartbeat=_describe_heartbeat(run, about.state),
     )  # fmt: skip

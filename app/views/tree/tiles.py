@@ -6,7 +6,8 @@ parent; so the tiles of a child that has several parents add up to its own share
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
@@ -207,22 +208,22 @@ class _TilePicture:
         areas = [scale * shares[node] for node in drawn]
         rest = scale * sum(shares.values()) - sum(areas)
 
-        def fits(nodes: Sequence[Node], item: int, width: float, height: float) -> bool:
-            if item == len(nodes):
-                return width >= 60 and height >= 30
-            return self._find_label(nodes[item], width - 2 * _GAP, height - 2 * _GAP, _TOP_SIZES) is not None
-
         every = [*areas, rest] if rest > 1 else areas
         if previous is not None and {*previous.nodes} == {*drawn}:
             kept = [scale * shares[node] for node in previous.nodes]
-            is_ordered = all(after <= 1.25 * before for before, after in zip(kept, kept[1:], strict=False))
+            is_ordered = all(after <= 1.25 * before for before, after in pairwise(kept))
             kept = [*kept, rest] if rest > 1 else kept
             if is_ordered and sum(previous.rows) == len(kept):
                 places = place_rows(kept, previous.rows, frame)
-                if all(fits(previous.nodes, item, place.width, place.height) for item, place in enumerate(places)):
+                if all(self._top_fits(previous.nodes, item, *place[2:]) for item, place in enumerate(places)):
                     return previous, places
-        rows = divide_into_rows(every, frame.width, lambda *place: fits(drawn, *place))
+        rows = divide_into_rows(every, frame.width, partial(self._top_fits, drawn))
         return TileRows(tuple(drawn), rows), place_rows(every, rows, frame)
+
+    def _top_fits(self, drawn: Sequence[Node], item: int, width: float, height: float) -> bool:
+        if item == len(drawn):  # the place of the others
+            return width >= 60 and height >= 30
+        return self._find_label(drawn[item], width - 2 * _GAP, height - 2 * _GAP, _TOP_SIZES) is not None
 
     def draw_top(self, node: Node, place: Rectangle) -> str:
         """Return the tile of a topic of the top layer, with its children."""
@@ -257,7 +258,7 @@ class _TilePicture:
         while True:
             rest = 1.0 - sum(parts[node] for node in drawn)
             areas = [scale * parts[node] for node in drawn] + ([scale * rest] if len(drawn) < len(parts) else [])
-            rows = divide_into_rows(areas, frame.width, lambda *place: self._child_fits(drawn, *place))
+            rows = divide_into_rows(areas, frame.width, partial(self._child_fits, drawn))
             places = place_rows(areas, rows, frame)
             bad = [
                 item

@@ -5,17 +5,17 @@ from dataclasses import replace
 import garden
 import numpy as np
 import pytest
+from databases import open_filled
 
 from topiary.app.analysis.changes import measure_changes, weigh_levels
 from topiary.engine.hierarchy.topics import unpack_topics
 from topiary.store import snapshots
-from topiary.store.database import open_database
 
 
 @pytest.fixture
 def db(tmp_path):
     """Open an empty store."""
-    opened = open_database(str(tmp_path / "store.db"))
+    opened = open_filled(tmp_path / "store.db")
     yield opened
     opened.close()
 

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import garden
 import pytest
+from databases import open_filled
 
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.export.film import choose_film_tree, render_film, write_film
 from topiary.app.views.tree.picture import draw_tree
 from topiary.store import runs, snapshots
-from topiary.store.database import open_database
 
 
 @pytest.fixture
 def db(tmp_path):
     """Open a store with a finished run of three snapshots."""
-    opened = open_database(str(tmp_path / "store.db"))
+    opened = open_filled(tmp_path / "store.db")
     row = garden.begin(opened, garden.corpus(opened).number, "first </script> spring")
     for minibatch in (10, 20, 30, 400):
         garden.advance(opened, row, minibatch, snapshot=minibatch != 20)

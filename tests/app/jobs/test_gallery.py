@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from databases import open_filled
 from process_samples import NOBODY
 
 from topiary.app.ingest.memory import import_texts
@@ -12,7 +13,6 @@ from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs import compile_kernels, control, gallery, launcher, process
 from topiary.app.jobs.progress import Notifier
 from topiary.store import runs, snapshots
-from topiary.store.database import open_database
 from topiary.store.run_rows import RunRow
 
 
@@ -21,7 +21,7 @@ def db(tmp_path, monkeypatch):
     """A store in which no worker starts and nothing is compiled."""
     monkeypatch.setattr(compile_kernels, "start_compilers", lambda request, store: [])
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
-    database = open_database(str(tmp_path / "store.db"))
+    database = open_filled(tmp_path / "store.db")
     yield database
     database.close()
 

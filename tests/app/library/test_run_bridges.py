@@ -8,6 +8,7 @@ import warnings
 import garden
 import numpy as np
 import pytest
+from databases import open_filled
 from inference_samples import DOCUMENTS, plain_model, plant
 from seed_samples import add_seed, plant_arrays
 from trend_samples import plant_trends
@@ -26,9 +27,7 @@ __all__ = ["plain_model"]
 def store(tmp_path, plain_model):
     """Open a store with a run of 24 documents, six about each of four topics; topics 2 and 5 were pruned."""
     path = tmp_path / "store.db"
-    db = open_database(path)
-    plant(db, pruned=True)
-    db.close()
+    open_filled(path, plant, pruned=True).close()
     with topiary.open(path) as opened:
         yield opened
 
@@ -42,9 +41,7 @@ def run(store):
 def dated(tmp_path):
     """A run of 400 documents with unequal shares of the first two topics of every layer."""
     path = tmp_path / "dated.db"
-    db = open_database(path)
-    plant_trends(db)
-    db.close()
+    open_filled(path, plant_trends).close()
     with topiary.open(path) as opened:
         yield opened.runs[1]
 

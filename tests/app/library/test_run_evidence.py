@@ -2,19 +2,18 @@
 
 import numpy as np
 import pytest
+from databases import open_filled
 from inference_samples import DOCUMENTS, plain_model, plant
 from trend_samples import plant_trends
 
 import topiary
-from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
 
 
 @pytest.fixture
 def run(tmp_path, plain_model):
-    db = open_database(tmp_path / "store.db")
-    plant(db)
+    db = open_filled(tmp_path / "store.db", plant)
     db.close()
     with topiary.open(tmp_path / "store.db") as opened:
         yield opened.runs[1]
@@ -49,8 +48,7 @@ def test_badly_explained_documents_are_the_two_percent_with_the_lowest_fit(run):
 
 
 def test_shares_of_a_word_are_by_period_or_group(tmp_path):
-    db = open_database(tmp_path / "store.db")
-    plant_trends(db)
+    db = open_filled(tmp_path / "store.db", plant_trends)
     db.close()
     with topiary.open(tmp_path / "store.db") as opened:
         run = opened.runs[1]
