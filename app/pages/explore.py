@@ -630,10 +630,11 @@ class ExplorePage(TreePage):
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 
-    def _show_without_window(self) -> None:
-        self._is_narrow = True
-        if self._hierarchy is not None:
-            self._draw_list(self._hierarchy)
+    def _set_room(self, has_room: bool) -> None:  # noqa: FBT001 - a message of the window
+        if self._is_narrow is has_room:
+            self._is_narrow = not has_room
+            if self._hierarchy is not None:
+                self._draw_list(self._hierarchy)
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
         if self._is_tiled(hierarchy) and LISTED not in split_tab(self._view.tab) and not self._is_narrow:

@@ -244,7 +244,7 @@ export function render({model, view}) {
     ends.forEach(end => {
       node(end.parent)?.classList.add("tp-holds")
       end.x += end.box.width.baseVal.value * 0.72
-      end.y += end.box.height.baseVal.value - 2
+      end.y = Math.min(end.y + end.box.height.baseVal.value - 2, camera.size[1] - 13)
     })
     const group = document.createElementNS(NS, "g")
     group.setAttribute("class", "tp-joins")
@@ -575,9 +575,9 @@ export function render({model, view}) {
   const field = () => { // where words to search for are typed: in the list beside the tree
     const page = stage.getRootNode().host?.getRootNode()
     const found = page?.querySelector(".ex-list")?.shadowRoot?.querySelector("input[type=search]")
+    if (!found && page?.querySelector(".ex-list")) { say("search") } // the list comes with its field in focus
     if (found && !found.offsetParent) { // put away while only the tree is shown: the server hears that it is not any more
       page.host.classList.remove("ex-only")
-      page.host.classList.add("ex-listed")
       say("search")
     }
     return found
@@ -599,7 +599,6 @@ export function render({model, view}) {
   let told = ""
   const watcher = new ResizeObserver(() => {
     const {clientWidth: width, clientHeight: height} = stage
-    if (width === 0 || height === 0) { return }
     if (camera.fitted) { fit(false) }
     const size = `${width}x${height}`
     if (size !== told) { told = size; tell(width, height) }
