@@ -82,6 +82,8 @@ _WATCHED = (
 
 
 _RECUT = ("roots", "direction", "part")  # a change of one of these resets the number of topics drawn
+# fields of the view that say something about a tree: a link with one of them shows it
+_TREE_FIELDS = ("roots", "closed", "most", "threshold", "detail", "direction", "part", "sure")
 # fields of the view that choose the part of the graph to draw
 _CUT_FIELDS = {"roots", "closed", "hidden", "most", "threshold", "detail", "direction", "part", "light", "sure"}
 
@@ -268,7 +270,7 @@ class ExplorePage(TreePage):
     @on("picture")
     def _choose_picture(self, value: str) -> None:
         if value in CHOICES["picture"]:
-            self._put(picture=value, roots=() if value == "topics" else self._view.roots)
+            self._put(picture=value, **({field: DEFAULTS[field] for field in _TREE_FIELDS} if value == "topics" else {}))
 
     @on("apart")
     def _set_apart(self, hierarchy: Hierarchy, topic: Node) -> None:
@@ -528,8 +530,10 @@ class ExplorePage(TreePage):
         return hierarchy.n_layers == 1 or self._view.picture == "map"
 
     def _is_tiled(self, hierarchy: Hierarchy) -> bool:
-        """Return whether the tiles are on screen: they are chosen, and no roots of a tree."""
-        is_chosen = self._view.picture == "topics" and not self._view.roots
+        """Return whether the tiles are on screen: they are chosen, and nothing that only a tree shows."""
+        is_chosen = self._view.picture == "topics" and all(
+            getattr(self._view, field) == DEFAULTS[field] for field in _TREE_FIELDS
+        )
         return is_chosen and hierarchy.n_layers > 1 and hierarchy.image_shape is None
 
     def _name_picture(self, hierarchy: Hierarchy) -> str:
@@ -630,7 +634,7 @@ class ExplorePage(TreePage):
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 
-    def _set_room(self, has_room: bool) -> None:  # noqa: FBT001 - a message of the window
+    def _set_room(self, *, has_room: bool) -> None:
         if self._is_narrow is has_room:
             self._is_narrow = not has_room
             if self._hierarchy is not None:

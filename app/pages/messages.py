@@ -229,7 +229,7 @@ class TreePage(MessagePart):
         """Change the trees on screen."""
         self._put(**fields)
 
-    def _set_room(self, has_room: bool) -> None:  # noqa: FBT001 - a message of the window
+    def _set_room(self, *, has_room: bool) -> None:
         """Note whether the window has room for a tree; a page may show something else if it has none."""
 
     @on("threshold")
@@ -251,9 +251,9 @@ class TreePage(MessagePart):
         aspect, tree = read_aspect(message, self._aspect), self._trees.get(str(message.get("side", "")))
         if aspect is None:
             if message.get("width") == 0:
-                self._set_room(False)
+                self._set_room(has_room=False)
             return
-        self._set_room(True)
+        self._set_room(has_room=True)
         if tree is not None and message.get("here") not in (len(tree.svg), self._replaced):
             for view in self._trees.values():
                 view.svg += " "  # the added blank makes it count as changed

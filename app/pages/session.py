@@ -76,8 +76,8 @@ class View(param.Parameterized):
     ``threshold`` None means the threshold that `app.views.tree.opening` finds for the topics shown; the tree on the
     explore page then shows the heaviest children instead, as many as ``detail`` says.
     ``light`` says whether list and tree show topics with few tokens, ``sure`` whether the tree shows only sure edges.
-    ``picture`` chooses the tiles of the top layer (for a view with roots the tree), the tree, or the map of layer 1, which
-    joins topics with a correlation of at least ``relation``.
+    ``picture`` chooses the tiles of the top layer (with roots: the tree), the tree, or the map of layer 1, which joins
+    topics with a correlation of at least ``relation``.
     ``search`` is the text in the search field of the explore page.
     ``relevance`` is the lambda by which the words of topics are ranked; 1 ranks them by probability.
 

@@ -353,6 +353,8 @@ class _TilePicture:
         self, node: Node, width: float, height: float, sizes: Sequence[tuple[float, float]], share: str = ""
     ) -> _Label | None:
         """Return the title of a tile with its share if that has room; None if the title has none."""
+        if min(width, height) <= 0:
+            return None
         size = next(size for least, size in sizes if width * height >= least)
         share = share or format_percent(self._hierarchy.share(node))
         room, title = width - 2 * _PADDING, self._hierarchy.title(node)
