@@ -742,6 +742,8 @@ class ExplorePage(TreePage):
             return None
         choice, is_layered = self.choice, self._original.n_layers > 1
         scopes = list_report_scopes(self._original, choice, self._find_open_topic())
+        if self._is_tiled(self._original):
+            scopes.pop("tree", None)
         return ReportSubject(self._original, choice if is_layered else None, scopes)
 
     @on("report")
