@@ -80,7 +80,8 @@ class View(param.Parameterized):
     ``threshold`` None means the threshold that `app.views.tree.opening` finds for the topics shown; the tree on the
     explore page then shows the heaviest children instead, as many as ``detail`` says.
     ``light`` says whether list and tree show topics with few tokens, ``sure`` whether the tree shows only sure edges.
-    ``picture`` chooses the tree or the map of layer 1, which joins topics with a correlation of at least ``relation``.
+    ``picture`` chooses the tiles of the top layer (with roots: the tree), the tree, or the map of layer 1, which joins
+    topics with a correlation of at least ``relation``.
     ``search`` is the text in the search field of the explore page.
     ``relevance`` is the lambda by which the words of topics are ranked; 1 ranks them by probability.
 
@@ -126,7 +127,7 @@ class View(param.Parameterized):
     sure: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     search = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     relevance = param.Number(default=TRADE, bounds=(0.0, 1.0))
-    picture: Any = param.Selector(default="tree", objects=["tree", "map"])
+    picture: Any = param.Selector(default="topics", objects=["topics", "tree", "map"])
     relation = param.Number(default=RELATION, bounds=(0.0, 1.0))
     overlay = TupleParameter(param.Integer(default=1, bounds=(1, None)))
     axis: Any = param.Selector(default="minibatches", objects=list(AXES))
