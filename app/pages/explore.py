@@ -644,7 +644,7 @@ class ExplorePage(TreePage):
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
         if self._is_tiled(hierarchy) and LISTED not in split_tab(self._view.tab) and not self._is_narrow:
-            self._list.html, self._listed = "", None
+            self._list.html, self._listed = "", (0, None)
             return
         choice, self._listed = self.choice, self._find_listed(hierarchy)
         marks = TopicMarks(self._find_selected(), frozenset(choice.roots), light=self._view.light == "shown")
