@@ -118,6 +118,7 @@ def _make_environment() -> Environment:
         "identity": format_identity,
         "percent": text.format_percent,
         "perplexity": run_facts.format_perplexity,
+        "ratio": text.format_ratio,
         "rate": run_facts.format_rate,
         "sign_note": sign_note,
         "shorten": text.shorten,
