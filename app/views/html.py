@@ -140,7 +140,6 @@ def _make_environment() -> Environment:
         "has_pictures": has_pictures,
         "plural": names.plural,
         "tip": text.describe_origin,
-        "attributes": _mark(markup.write_attributes),
         "icon": _mark(markup.draw_icon),
         "marked": _mark(markup.mark_places),
         "options": _mark(markup.draw_options),
