@@ -65,7 +65,7 @@ class _PlainEnvironment(Environment):
     """The environment of the templates."""
 
     code_generator_class = _PlainCode
-    call = staticmethod(operator.call)
+    call: Callable[..., Any] = staticmethod(operator.call)
 
     @staticmethod
     def write(value: Any) -> str:
@@ -103,7 +103,6 @@ def _make_environment() -> Environment:
     from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
     from topiary.engine.hierarchy.titles import SHOWN, TWIN
     from topiary.engine.hierarchy.topics import TRADE
-    from topiary.engine.lens import UNITS
     from topiary.engine.lens.explained import LISTED
 
     environment = _PlainEnvironment(
@@ -111,11 +110,11 @@ def _make_environment() -> Environment:
     )
     environment.filters |= {
         "change": text.format_change,
-        "minus": lambda value: f"{value:.2f}".replace("-", "−"),
         "commas": "{:,}".format,
         "condition": markup.name_condition,
         "hue": declare_hue,
         "identity": format_identity,
+        "minus": lambda value: f"{value:.2f}".replace("-", "−"),
         "percent": text.format_percent,
         "perplexity": run_facts.format_perplexity,
         "ratio": text.format_ratio,
@@ -128,15 +127,18 @@ def _make_environment() -> Environment:
         "weight": text.format_weight,
     }
     environment.globals |= {
+        "INTERVAL": names.INTERVAL,
         "LISTED": LISTED,
+        "MOVING": names.MOVING,
         "REASONS": REASONS,
         "SHOWN": SHOWN,
         "TRADE": TRADE,
         "TWIN": TWIN,
-        "MOVING": names.MOVING.items(),
         "UNDATED": names.UNDATED,
-        "UNITS": UNITS,
+        "UNIT": names.UNIT,
+        "WEIGH": names.WEIGH,
         "atom": draw_atom_uri,
+        "choice": _mark(markup.draw_choice),
         "has_pictures": has_pictures,
         "plural": names.plural,
         "tip": text.describe_origin,

@@ -15,6 +15,7 @@ from topiary.app.views.html import render
 from topiary.app.views.palette import LIVE
 from topiary.app.views.save_table import draw_save_table
 from topiary.app.views.text import shorten
+from topiary.app.views.trends.controls import MeasuredBy
 from topiary.app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
 from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
 from topiary.engine.hierarchy.tree import Node
@@ -83,7 +84,8 @@ class TrendChoices(NamedTuple):
         Name of the column of dates or groups; empty if there is none.
     dates, groups : sequences of str
         Names of the columns of dates, and of categories and numbers.
-    unit, moving, weigh, interval : str
+    measured : MeasuredBy
+    interval : str
     zoomed : bool
         Whether only the selected range of dates is shown.
     effects : EffectChoices
@@ -99,9 +101,7 @@ class TrendChoices(NamedTuple):
     column: str
     dates: Sequence[str]
     groups: Sequence[str]
-    unit: str
-    moving: str
-    weigh: str
+    measured: MeasuredBy
     interval: str
     zoomed: bool
     effects: EffectChoices
