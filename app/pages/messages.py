@@ -1,6 +1,7 @@
 """Messages of browsers: which method of a page handles which, and what pages with trees share in that."""
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -193,7 +194,7 @@ class LatestRequest(Generic[Key]):
         return True
 
 
-class TreePage(MessagePart):
+class TreePage(MessagePart, ABC):
     """A page with trees that are drawn to fit the shape of their windows.
 
     Parameters
@@ -214,13 +215,13 @@ class TreePage(MessagePart):
         self._boards = boards
         self._aspect = aspect
 
+    @abstractmethod
     def _draw_again(self) -> None:
         """Draw the trees again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _fetch(self) -> None:
         """Read what is on screen again, after a change of the store."""
-        raise NotImplementedError
 
     def _change_tree(self, **fields: Any) -> None:
         """Change the trees on screen."""
@@ -266,8 +267,13 @@ def read_threshold(text: str) -> float | None:
 
 def list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
     """Return the snapshots of a run in the order of training; this waits for the store."""
-    rows = snapshots.list_snapshots(context.db, run)
-    return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
+
+    def read() -> tuple[SnapshotOption, ...]:
+        rows = snapshots.list_snapshots(context.db, run)
+        return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
+
+    latest = context.feed.latest(run)  # older ones are deleted only when there is a newer one
+    return read() if latest is None else context.reader.fetch("moments", (run, latest.number), read)
 
 
 def delete_run(context: Context, run: RunRow, typed: str) -> None:
