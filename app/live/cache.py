@@ -166,7 +166,6 @@ class SharedMemory:
             "columns": Cache(200_000_000, count_value_bytes, least=1),
             "maps": Cache(64 << 20, count_map_bytes, least=1),
             "word sums": Cache(8),
-            "moments": Cache(64),
             "topic documents": Cache(400),
         }
 

@@ -267,13 +267,8 @@ def read_threshold(text: str) -> float | None:
 
 def list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
     """Return the snapshots of a run in the order of training; this waits for the store."""
-
-    def read() -> tuple[SnapshotOption, ...]:
-        rows = snapshots.list_snapshots(context.db, run)
-        return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
-
-    latest = context.feed.latest(run)  # older ones are deleted only when there is a newer one
-    return read() if latest is None else context.reader.fetch("moments", (run, latest.number), read)
+    rows = snapshots.list_snapshots(context.db, run)
+    return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
 
 
 def delete_run(context: Context, run: RunRow, typed: str) -> None:
