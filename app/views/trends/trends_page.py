@@ -198,7 +198,8 @@ def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:
     hierarchy, choices = page.hierarchy, page.choices
     heading = f"Layer {choices.layer} over time" if choices.topic is None else hierarchy.title(choices.topic)
     children = "" if page.children is None else _draw_figure(page, page.children)
-    starts, days = figure.periods.starts, ()
+    starts = figure.periods.starts
+    days: tuple[str, ...] = ()
     if len(starts) > 1:
         ends = page.picked or (float(starts[0]), float(starts[-1]) - 1.0)
         days = tuple(map(_format_day, ends))
