@@ -19,6 +19,7 @@ from topiary.app.machine import find_asset
 from topiary.app.views import markup, run_facts, text
 from topiary.app.views.palette import declare_hue
 
+_WIDEST = 14  # letters of the longest word that fits into a column
 _BREAK = re.compile(r"\s*\n\s*")
 
 
@@ -65,7 +66,7 @@ class _PlainEnvironment(Environment):
     """The environment of the templates."""
 
     code_generator_class = _PlainCode
-    call: Callable[..., Any] = staticmethod(operator.call)
+    call: Callable[..., Any] = operator.call
 
     @staticmethod
     def write(value: Any) -> str:
@@ -114,6 +115,7 @@ def _make_environment() -> Environment:
         "condition": markup.name_condition,
         "hue": declare_hue,
         "identity": format_identity,
+        "is_wide": lambda value: any(len(part) > _WIDEST for part in re.split(r"[\s-]+", value)),
         "minus": lambda value: f"{value:.2f}".replace("-", "−"),
         "percent": text.format_percent,
         "perplexity": run_facts.format_perplexity,
