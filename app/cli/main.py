@@ -3,7 +3,6 @@
 import argparse
 import importlib
 import sys
-from typing import get_args
 
 from topiary.app.cli import console
 from topiary.app.cli.console import UserError, notify
@@ -16,7 +15,9 @@ from topiary.app.cli.parser import (
     read_setting_values,
     read_share,
     read_size,
+    read_unit,
     read_weight,
+    read_weighting,
     read_whole,
     threads,
 )
@@ -24,7 +25,6 @@ from topiary.app.ingest import options
 from topiary.app.machine import LARGEST_UPLOAD
 from topiary.app.names import AXES, INTERVALS
 from topiary.app.plots.request import KINDS
-from topiary.engine.lens import UNITS, Weighting
 
 PORTS = 65535
 MOST_WORDS = 30  # words of a topic that can be listed; a hierarchy stores no more
@@ -109,7 +109,6 @@ def _add_command(
 
 
 def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``demo``."""
     demo = _add_command(
         commands, "demo", "stores.demo", "train on text found on this machine and watch it in the browser"
     )
@@ -122,7 +121,6 @@ def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_import(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the commands ``inspect`` and ``import``."""
     description = "say what an import would make of files, and store nothing"
     inspect = _add_command(commands, "inspect", "corpora.inspect", description, reads=True)
     description = "make a corpus of a file or folder, or of several files"
@@ -137,7 +135,6 @@ def _add_import(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_append(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``append``."""
     parser = _add_command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
     path_help = "file, folder or zip, or several files of one format; - reads standard input"
@@ -168,7 +165,6 @@ def _add_import_options(parser: Parser, names: tuple[str, ...]) -> None:
 
 
 def _add_corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``corpora``."""
     description = "list the corpora of the store, show one and how it was read, or delete one"
     parser = _add_command(commands, "corpora", "corpora.corpora", description, reads=True)
     action_help = "list (default), show or delete; or the name or number of a corpus to show"
@@ -177,16 +173,14 @@ def _add_corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_columns(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``columns``."""
     description = "list the columns of a corpus with their kinds, or change a kind"
-    parser = _add_command(commands, "columns", "columns.columns", description, reads=True)
+    parser = _add_command(commands, "columns", "corpora.columns", description, reads=True)
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
     kind_help = "make a column a date, number, category, text or id, without importing again; may be repeated"
     parser.add_argument("--kind", action="append", default=[], metavar="NAME=KIND", dest="kinds", help=kind_help)
 
 
 def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``train``."""
     parser = _add_command(
         commands, "train", "runs.train", "train a model in the background; prints the number of the run"
     )
@@ -213,7 +207,6 @@ def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_fork(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``fork``."""
     parser = _add_command(commands, "fork", "runs.fork", "go on from a snapshot of a run, as a run of its own")
     _add_run(parser)
     parser.add_argument(
@@ -316,11 +309,11 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 _COLUMN_HELP = "of time and groups (default: the first that fits)"
-_UNIT_HELP = "of time: length of the periods (default: by density)"
+_UNIT_HELP = "of time: length of the periods, from day to decade (default: by density)"
 _INTERVAL_HELP = (
     "of time and groups: intervals from differences between documents (default), or also between samples of the topics"
 )
-_BY_HELP = "of time and groups: weight of a document, its words or 1 (default: tokens)"
+_BY_HELP = "of time and groups: weight of a document, its tokens (default) or that of all documents alike (documents)"
 _WHERE_HELP = "only documents with this value, such as source=BBC, date=2004..2005 or L2:17=20%%..; may be repeated"
 
 
@@ -359,8 +352,8 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     export.add_argument("--query", default="", help='of contexts, documents: words, "a phrase" or /a pattern/')
     export.add_argument("--column", default="", metavar="NAME", help=_COLUMN_HELP)
-    export.add_argument("--unit", choices=UNITS, help=_UNIT_HELP)
-    export.add_argument("--by", choices=get_args(Weighting), default="tokens", help=_BY_HELP)
+    export.add_argument("--unit", type=read_unit, metavar="UNIT", help=_UNIT_HELP)
+    export.add_argument("--by", type=read_weighting, metavar="WEIGHT", default="tokens", help=_BY_HELP)
     export.add_argument("--interval", choices=INTERVALS, default="documents", help=_INTERVAL_HELP)
     refine = _add_command(commands, "refine", "export.refine", "make a corpus of the documents of a topic")
     _add_run(refine)
@@ -375,7 +368,6 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``figure``."""
     figure = _add_command(commands, "figure", "show.figure", "draw a figure for a paper")
     _add_run(figure)
     figure.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
@@ -390,9 +382,9 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--width", default="column", metavar="WIDTH", help=width_help)
     figure.add_argument("--x", choices=AXES, help="x-axis of curves (default: documents; of steps minibatches)")
     figure.add_argument("--column", metavar="NAME", help=_COLUMN_HELP)
-    figure.add_argument("--unit", choices=UNITS, help=_UNIT_HELP)
+    figure.add_argument("--unit", type=read_unit, metavar="UNIT", help=_UNIT_HELP)
     figure.add_argument("--moving", type=int, choices=(3, 5, 9), help="of time: mean of so many periods")
-    figure.add_argument("--by", choices=get_args(Weighting), help=_BY_HELP)
+    figure.add_argument("--by", type=read_weighting, metavar="WEIGHT", help=_BY_HELP)
     figure.add_argument("--interval", choices=INTERVALS, help=_INTERVAL_HELP)
     where_help = f"of time and groups: {_WHERE_HELP}"
     figure.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
@@ -400,7 +392,6 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_notes(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the commands ``notes`` and ``carry``."""
     notes_help = "list the notes and tags on the topics of a run and on its documents, or add and delete them"
     notes = _add_command(commands, "notes", "notes.notes", notes_help, reads=True)
     _add_run(notes)
@@ -506,7 +497,6 @@ def _add_maintenance(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``serve``."""
     parser = _add_command(commands, "serve", "stores.serve", "show the store in the browser")
     parser.add_argument(
         "--port", type=read_whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"

@@ -19,6 +19,7 @@ from topiary.app.cli.console import (
 from topiary.app.ingest.options import parse_count
 from topiary.app.jobs import control, launcher, logs
 from topiary.app.jobs.cluster.whole import is_on_cluster
+from topiary.app.jobs.control import ENDED, describe_end, follow_run, show_progress
 from topiary.app.jobs.estimates import read_latest
 from topiary.app.jobs.forks import find_origin
 from topiary.app.jobs.gpu import EXTRA_MISSING, GIGABYTE, is_extra_installed, list_cards
@@ -27,7 +28,6 @@ from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.run_rules import RunRequest, describe_widths, proposes_widths
-from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from topiary.app.names import BROKEN
 from topiary.engine.gpu.memory import count_bytes
 from topiary.store import checkpoints, runs

@@ -34,7 +34,6 @@ class MeasuredPage(MessagePart, Generic[Request, Contents]):
 
     Parameters
     ----------
-    context : Context
     page : str
         The page, as in the view.
     fields : sequence of str
@@ -58,7 +57,6 @@ class MeasuredPage(MessagePart, Generic[Request, Contents]):
         context.view.param.watch(self._on_view, ["page", *fields])
 
     def _make_request(self) -> Request:
-        """Return what the view asks for."""
         raise NotImplementedError
 
     def _read(

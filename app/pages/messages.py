@@ -58,10 +58,6 @@ class MessageMethod:
 class MessagePart:
     """A page, or a part of one, that handles messages of the browser by its methods marked with :func:`on`.
 
-    Parameters
-    ----------
-    context : Context
-
     Attributes
     ----------
     fields : mapping of str to str
@@ -153,7 +149,6 @@ class LatestRequest(Generic[Key]):
 
     Parameters
     ----------
-    context : Context
     repeat : () -> None
         Sends the request for what is on screen.
 
@@ -198,10 +193,8 @@ class TreePage(MessagePart):
 
     Parameters
     ----------
-    context : Context
     trees : mapping of str to TreeView
         The trees by the side that their messages name; "" for a single tree.
-    boards : sequence of Board
     aspect : float
         Width / height of a window until the browser has measured it.
     """
@@ -215,7 +208,6 @@ class TreePage(MessagePart):
         self._aspect = aspect
 
     def _draw_again(self) -> None:
-        """Draw the trees again."""
         raise NotImplementedError
 
     def _fetch(self) -> None:
@@ -223,7 +215,6 @@ class TreePage(MessagePart):
         raise NotImplementedError
 
     def _change_tree(self, **fields: Any) -> None:
-        """Change the trees on screen."""
         self._put(**fields)
 
     @on("threshold")

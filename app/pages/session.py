@@ -22,7 +22,8 @@ from topiary.app.views.tree.opening import RULES
 from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import RELATED as RELATION
 from topiary.engine.hierarchy.tree import Direction, Part
-from topiary.engine.lens import UNITS, Weighting
+from topiary.engine.lens.moments import Weighting
+from topiary.engine.lens.periods import UNITS
 
 if TYPE_CHECKING:
     from topiary.app.analysis.reader import StoreReader

@@ -19,12 +19,12 @@ from typing import NamedTuple
 import numpy as np
 
 from topiary.engine.contract import Array, IntArray
-from topiary.engine.lens import UNITS, Weighting
 from topiary.engine.lens.groups import compare_groups, measure_groups
 from topiary.engine.lens.intervals import EffectTable, GroupShares
-from topiary.engine.lens.moments import DocumentShares
+from topiary.engine.lens.moments import DocumentShares, Weighting
 from topiary.engine.pool import Pool
 
+UNITS = ("day", "week", "month", "quarter", "year", "decade")
 NO_DATE = np.iinfo(np.int64).min
 ENOUGH = 30  # documents of a dense period
 DENSE = 0.9  # share of the documents that lie in dense periods

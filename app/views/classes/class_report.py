@@ -52,7 +52,6 @@ class ClassReport(NamedTuple):
 
     Attributes
     ----------
-    result : Classified
     hierarchy : Hierarchy
         The hierarchy of the same snapshot.
     titles : mapping of document to str

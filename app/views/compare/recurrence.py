@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.mixing import (
+from topiary.app.analysis.recurrence import (
     ACTIVE,
     APART,
     ENOUGH_DRAWS,
@@ -15,8 +15,12 @@ from topiary.app.analysis.mixing import (
     MIXED,
     TOTAL,
     MixingFigure,
+    SeedGroup,
+    list_consensus,
+    list_recurrent,
+    list_seed_edges,
+    summarize_layer,
 )
-from topiary.app.analysis.recurrence import SeedGroup, list_consensus, list_recurrent, list_seed_edges, summarize_layer
 from topiary.app.analysis.topic_images import has_pictures
 from topiary.app.names import name_state, plural
 from topiary.app.views.html import render
@@ -46,10 +50,8 @@ class SeedReport(NamedTuple):
     ----------
     hierarchy : Hierarchy
         Of the reference run.
-    group : SeedGroup
     recurrence : Recurrence or None
         None if there is no other run to compare with yet.
-    mixing : sequence of MixingFigure
     threshold : float
         Edges above ``threshold / K`` are counted.
     """

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from topiary.app.analysis.concordance import ContextLine
 from topiary.app.analysis.document_table import DocumentFilter, StrongestTopic
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from topiary.app.analysis.passages import ContextLine
 from topiary.app.views.documents.documents_form import ListedDocument
 from topiary.app.views.documents.placed_document import mark_words
 from topiary.app.views.explore.refining import draw_refine_selection
@@ -45,11 +45,8 @@ class DocumentRow(NamedTuple):
 
     Attributes
     ----------
-    number : int
-    title, label : str
     words : float
         Number of words counted in it.
-    has_text : bool
     picture : str
         Data URI, or "" where documents are texts.
     contexts : tuple of ContextLine
@@ -71,14 +68,12 @@ class TablePage:
 
     Attributes
     ----------
-    wanted : DocumentFilter
     total : int or None
         Number of documents that the filters select; None while they are sought.
     documents : int
         Number of documents of the corpus; 0 while it is read.
     page : int
         From 0.
-    rows : sequence of DocumentRow
     labels : sequence of str
         The labels of the corpus.
     hierarchy : Hierarchy or None
@@ -144,7 +139,6 @@ def draw_clear_button() -> str:
 
 
 def _explain_badly(table: TablePage) -> str:
-    """Return what badly explained documents are, while they are listed."""
     return f'<p class="dc-read">{_BADLY}</p>' if table.wanted.badly else ""
 
 
@@ -366,13 +360,10 @@ class ReaderPlace(NamedTuple):
 
     Attributes
     ----------
-    document : int
-    title : str
     place, total : int or None
         Its place among the selected documents, from 0, and their number; None where not known, or not among them.
     previous, following : int or None
         The documents before and after it.
-    is_filtered : bool
     """
 
     document: int

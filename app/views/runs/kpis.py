@@ -46,7 +46,6 @@ class RunHealth(NamedTuple):
 
     Attributes
     ----------
-    state : str
     change : float or None
         The change of the point perplexity.
     over : int

@@ -123,7 +123,6 @@ def draw_runs(
 
 
 def _describe_row(run: RunFacts, state: str, estimate: Estimate | None, curve: Sequence[float]) -> dict[str, Any]:
-    """Return what the row of a run says of it."""
     line, hint = _describe_state(run, state)
     left = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if state == "running" else None
     spent = f" · {format_span(run.seconds)}" if run.seconds else ""

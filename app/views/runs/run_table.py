@@ -23,7 +23,6 @@ class TableRun(NamedTuple):
 
     Attributes
     ----------
-    run : RunFacts
     state : str
         The state to show.
     estimate : Estimate or None

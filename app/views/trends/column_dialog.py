@@ -16,7 +16,6 @@ class ColumnEntry(NamedTuple):
 
     Attributes
     ----------
-    name, kind : str
     is_label : bool
         Whether it is the label of the documents, whose kind cannot be changed.
     filled, invalid : int
@@ -43,7 +42,6 @@ def draw_column_dialog(columns: Sequence[ColumnEntry], documents: int) -> str:
 
     Parameters
     ----------
-    columns : sequence of ColumnEntry
     documents : int
         Documents of the corpus.
     """

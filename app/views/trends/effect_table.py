@@ -38,13 +38,10 @@ def draw_effects(
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-    figure : GroupFigure
     rows : sequence of TopicEffect
         The first rows of the table.
     total : int
         Number of all rows.
-    choices : EffectChoices
     """
     names = figure.groups.names
     entries = [(name, shorten(name, _LETTERS)) for name in names]
