@@ -17,7 +17,7 @@ from topiary.store.tables import corpora as corpus_table
 
 
 def is_typed(corpus: CorpusRow) -> bool:
-    """Return whether the columns of all documents of a corpus are typed; those of an earlier version's are not."""
+    """Return whether the columns of all documents of a corpus are typed; those of a refined one are not at first."""
     typed = corpus.meta.get(TYPED)
     return isinstance(typed, int) and typed >= corpus.documents
 

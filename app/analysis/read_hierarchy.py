@@ -147,7 +147,7 @@ def _read_titles(
     vocabulary: Sequence[str],
     background: Sequence[NDArray[np.bool_]],
 ) -> tuple[NDArray[Any], ...]:
-    """Return the numbers of the words of every title, by layer; snapshots of earlier versions do not have them."""
+    """Return the numbers of the words of every title, by layer, which snapshots on images do not have."""
     kept = _collect_complete(arrays, "title", presentation.popularity)
     if kept:
         return kept

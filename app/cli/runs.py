@@ -19,20 +19,17 @@ from topiary.app.cli.console import (
 from topiary.app.ingest.options import parse_count
 from topiary.app.jobs import control, launcher, logs
 from topiary.app.jobs.cluster.whole import is_on_cluster
-from topiary.app.jobs.control import ENDED, describe_end, follow_run, show_progress
-from topiary.app.jobs.estimates import read_latest
 from topiary.app.jobs.forks import find_origin
 from topiary.app.jobs.gpu import EXTRA_MISSING, GIGABYTE, is_extra_installed, list_cards
 from topiary.app.jobs.logs import list_events, read_tail
 from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
-from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.run_rules import RunRequest, describe_widths, proposes_widths
 from topiary.app.names import BROKEN
 from topiary.engine.gpu.memory import count_bytes
-from topiary.store import checkpoints, runs
 from topiary.store import corpora as corpora_of
 from topiary.store import queue as queue_of
+from topiary.store import runs
 from topiary.store.database import Database, open_existing
 from topiary.store.run_rows import RunRow
 
@@ -122,6 +119,10 @@ def _read_minibatch(text: str) -> int | None:
 
 def wait_for_run(db: Database, run: int) -> int:
     """Show the progress of a run until it ends; return 1 if it or its worker failed, 130 after Ctrl-C, else 0."""
+    from topiary.app.jobs.estimates import read_latest
+    from topiary.app.jobs.progress import Progress
+    from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress  # most commands do not wait
+
     progress = Progress()
     row, state = runs.get_run(db, run), ""
     try:
@@ -147,6 +148,8 @@ def pause(arguments: argparse.Namespace) -> int:
 
 def resume(arguments: argparse.Namespace) -> int:
     """Resume a run from its checkpoint."""
+    from topiary.store import checkpoints
+
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
     run = row.number

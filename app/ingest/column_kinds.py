@@ -1,4 +1,4 @@
-"""Typed columns of corpora: stored with the documents, for corpora of earlier versions, and as another kind."""
+"""Typed columns of corpora: stored with the documents, for refined corpora, and as another kind."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -177,7 +177,7 @@ def describe_invalid(column: CorpusColumn, invalid: int) -> str:
 
 
 def ensure_columns(db: Database, corpus: CorpusRow, progress: Progress | None = None) -> tuple[CorpusColumn, ...]:
-    """Return the columns of a corpus, its label first, and type them before if an earlier version imported it.
+    """Return the columns of a corpus, its label first; type those of a refined corpus before.
 
     Typing reads all texts of the corpus twice, and stores the values in one transaction.  Kinds that were chosen
     earlier are kept.

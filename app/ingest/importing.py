@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topiary.app.ingest import registry, vectorise
-from topiary.app.ingest.column_kinds import ValueWriter
+from topiary.app.ingest.column_kinds import ValueWriter, ensure_columns
 from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.new_documents import Rules, WordCounts, find_rules, make_recounter
 from topiary.app.ingest.options import APPENDED, ImportOptions
@@ -41,7 +41,6 @@ from topiary.engine.contract import TEST, TRAIN, VALIDATION, Counts
 from topiary.engine.parts import PartSizes, divide_share, draw_parts, draw_validation, hash_contents, return_duplicates
 from topiary.store import blocks, corpora, corpus_writer, full_text
 from topiary.store.blocks import DocumentBlock
-from topiary.store.columns import is_typed
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.corpus_writer import CorpusWriter
 from topiary.store.database import Database
@@ -643,6 +642,7 @@ def append_path(
     After any exception the store is unchanged.
     """
     row = corpora.find_corpus(db, corpus)
+    ensure_columns(db, row)
     options = _find_options(row, path, options or ImportOptions())
     opened_source = open_paths(path, options, display_name)
     progress(f"Reading {opened_source.file}", None)
@@ -652,13 +652,10 @@ def append_path(
     prepared = _prepare_addition(db, _recount_words(texts, rules, row, reading, map_batches), row, reading, division)
     facts = {"file": opened_source.file, "format": opened_source.format, "options": options.report()} | reading.facts
     with corpus_writer.append_documents(db, row.number) as appender:
-        first, typed = appender.before.documents, is_typed(appender.before)
-        # The columns of a corpus of an earlier version are typed later, together with those that are there.
-        kinds = reading.columns.choose_kinds() if typed else {}
-        values = ValueWriter(kinds, first, appender.columns_before if typed else ())
+        first = appender.before.documents
+        values = ValueWriter(reading.columns.choose_kinds(), first, appender.columns_before)
         part = _store_documents(appender, prepared, values, progress, first, binary=row.kind == "binary")
-        if typed:
-            appender.set_columns(values.list_columns())
+        appender.set_columns(values.list_columns())
         notes = [*prepared.source.notes, *values.list_notes()]
         train, validation = (int(np.count_nonzero(part == each)) for each in (TRAIN, VALIDATION))
         appender.meta |= facts | {"added": len(part), "added_train": train, "notes": notes}

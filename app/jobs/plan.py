@@ -71,18 +71,10 @@ STEPS = {"sweep": "sweeps", "mini-batch": "mini-batches", "step": "steps"}  # na
 def name_step(*runs: Any) -> str:
     """Return what a step of runs (rows of the store) is: ``sweep`` of all documents, or ``mini-batch``.
 
-    Runs with steps of both kinds, and no run at all, have a ``step``.  Rows of earlier versions lack the option that
-    says so; of these, the runs that end by themselves and those of Gibbs sampling are known to sweep.
+    Runs with steps of both kinds, and no run at all, have a ``step``.
     """
-    kinds = {"sweep" if _only_sweeps(run) else "mini-batch" for run in runs}
+    kinds = {"sweep" if run.options.get("sweeps_after") == 0 else "mini-batch" for run in runs}
     return kinds.pop() if len(kinds) == 1 else "step"
-
-
-def _only_sweeps(run: Any) -> bool:
-    options = run.options
-    if "sweeps_after" in options:
-        return options["sweeps_after"] == 0
-    return bool(options.get("until_settled")) or run.settings.get("inference") == "gibbs" or run.model == "lda-gibbs"
 
 
 def find_part(run: Any) -> str:

@@ -403,7 +403,7 @@ class Training:
         edges = certainty.weigh_edges(topics)
         persistence = certainty.measure_persistence(reference.edges, edges) if int(reference.minibatch) else ()
         top = compute_topic_shares(compute_popularity(topics)[-1])
-        largest = np.append(np.asarray(reference.largest)[-1:], top.max())  # checkpoints of earlier versions lack it
+        largest = np.append(reference.largest[-1:], top.max())
         tree = TreeReference(np.array(position.minibatch), edges, np.array(persistence), largest)
         return position._replace(tree=tree)
 
@@ -429,16 +429,10 @@ class Training:
             chain = unflatten(kind, _select_arrays("chain", arrays))
             rates = Rates(arrays["rates.cells"], arrays["rates.totals"])
         tables = _select_arrays("places", arrays)
-        documents = int(arrays["documents"]) if "documents" in arrays else self._estimate_documents(minibatches, state)
         places = tuple(tables[str(i)] for i in range(len(tables)))
-        tree_arrays = _select_arrays("tree", arrays)  # missing in checkpoints of earlier versions
-        tree = unflatten(TreeReference, tree_arrays) if tree_arrays else NO_TREE
+        tree = unflatten(TreeReference, _select_arrays("tree", arrays))
         titles = collect_arrays(arrays, "titles")
-        return Position(minibatches, documents, state, chain, rates, places, tree, titles)
-
-    def _estimate_documents(self, minibatches: int, state: Any) -> int:
-        """Return the number of documents read so far, for checkpoints of earlier versions."""
-        return minibatches * (len(self.train) if self.kernel.is_sweeping(state) else self.batch_documents)
+        return Position(minibatches, int(arrays["documents"]), state, chain, rates, places, tree, titles)
 
     def _hold_out_all(self) -> tuple[Batch, Batch]:
         """Return the observed and the held-out tokens of all test documents."""

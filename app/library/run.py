@@ -15,12 +15,12 @@ from topiary.app.analysis.shares import find_placed_snapshot
 from topiary.app.export.records import list_all_facts
 from topiary.app.export.topics import add_run_note, list_run_notes
 from topiary.app.jobs import control, launcher, logs
-from topiary.app.jobs.control import ENDED, describe_end, follow_run, show_progress
 from topiary.app.jobs.estimates import choose_headline, read_latest
 from topiary.app.jobs.forks import find_origin, format_default
 from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
+from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from topiary.app.names import BROKEN
 from topiary.app.views.run_facts import format_estimate
 from topiary.store import annotations, events, notes, snapshots

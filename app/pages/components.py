@@ -68,12 +68,12 @@ class Component(JSComponent):
 
     sheets = param.List(default=[], item_type=str)
 
-    def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
+    def __init__(self, on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         super().__init__(**params)
         self._handler = on_message
         self._only_looks = find_visitor()
 
-    def listen(self, on_message: Callable[[Message], None]) -> None:
+    def listen(self, on_message: Callable[[Message], object]) -> None:
         """Set the function that is called with each message."""
         self._handler = on_message
 
@@ -82,11 +82,15 @@ class Component(JSComponent):
 
         The check of the visitor's role relies on nothing that the browser can set.
         """
-        if self._handler is None or not isinstance(data, dict):
+        if not isinstance(data, dict):
             return
         if data.get("do") in CHANGES and self._only_looks():
             return
-        pn.state.onload(partial(self._handler, data))
+        pn.state.onload(partial(self._call_handler, data))
+
+    def _call_handler(self, message: Message) -> None:
+        if self._handler is not None:
+            self._handler(message)
 
     @classmethod
     def _component_resource_path(cls, esm_path: str | PathLike[str], compiled: bool | str) -> str:  # noqa: ARG003, FBT001
@@ -111,6 +115,9 @@ class Board(Component):
     ----------
     html : str
         The content.  Texts from users must be escaped with :func:`html.escape`.
+    current : str or None
+        The ``data-key`` of the item that is marked as the current one, and brought into view, without the content being
+        sent again; None leaves the marks of the content as they are.
     refused : list of str
         Requests whose buttons are disabled, with the reason ``why``; the server ignores them as well.
     on_message : (message) -> None
@@ -118,12 +125,13 @@ class Board(Component):
     """
 
     html = param.String(default="")
+    current = param.String(default=None, allow_None=True)
     refused = param.List(default=[], item_type=str)
     why = param.String(default=WHY_REFUSED)
 
     _bundle = find_asset("js/board.js")
 
-    def __init__(self, html: str = "", on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
+    def __init__(self, html: str = "", on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         defaults = {"sizing_mode": "stretch_width", "margin": 0, "refused": list_refused()}
         super().__init__(on_message, html=html, **(defaults | params))
 
@@ -167,7 +175,7 @@ class TreeView(Component):
 
     _bundle = find_asset("js/tree.js")
 
-    def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
+    def __init__(self, on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         super().__init__(on_message, **({"margin": 0} | params))
 
     def hand_over(self, name: str, text: str) -> None:

@@ -1,6 +1,6 @@
 """The page that explores a run's topics: a list, a tree and details, which share one selection."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -48,7 +48,7 @@ from topiary.app.views.explore.detail import ONLY_ROOT, draw_column_topics, draw
 from topiary.app.views.explore.top_topics import draw_top_topics
 from topiary.app.views.explore.word_card import WordPassages, draw_word_card
 from topiary.app.views.filters import draw_selection
-from topiary.app.views.save_report import list_report_scopes
+from topiary.app.views.save_report import ReportScope, list_report_scopes
 from topiary.app.views.theme import read_style
 from topiary.app.views.tree.icicle import draw_icicle
 from topiary.app.views.tree.layout import WIDE
@@ -124,6 +124,9 @@ class ExplorePage(TreePage):
         self._seeds = SeedReader(context)
         self._selection = SelectionReader(context)
         self._child = ""
+        self._opening: tuple[Hierarchy, float] | None = None  # a hierarchy, and the threshold at which it opens
+        self._listed: tuple[int, Node | None] = (0, None)  # as `_find_listed` returned it for the list on screen
+        self._scopes: Mapping[str, ReportScope] = {}  # what a report can be about, as the dialog says
         self._reports = ReportSaver(context, self._tree, self._find_report_subject)
         self._tables = TableSaver(context, lambda: self._controls)
         self._refine = CorpusRefiner(context, self._redraw_detail)
@@ -135,7 +138,7 @@ class ExplorePage(TreePage):
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
-        self._looks = CloserLooks(context, self._redraw_looks)
+        self._looks = CloserLooks(context, self._redraw_detail, self._redraw_controls)
         self._fetch()
         if self._hierarchy is None:
             self._draw_nothing()
@@ -173,7 +176,12 @@ class ExplorePage(TreePage):
         return self._view.detail if self._view.threshold is None else "paper"
 
     def _choose_threshold(self) -> float:
-        return choose_threshold(self._view.threshold, *([self._hierarchy] if self._hierarchy else []))
+        """Return the threshold that the visitor chose, or that at which the newest topics open with a tree."""
+        if self._view.threshold is not None or self._original is None:
+            return choose_threshold(self._view.threshold)
+        if self._opening is None or self._opening[0] is not self._original:
+            self._opening = self._original, choose_threshold(None, self._original)
+        return self._opening[1]
 
     def _list_roots(self) -> tuple[Node, ...]:
         if self._hierarchy is None:
@@ -370,6 +378,14 @@ class ExplorePage(TreePage):
             self._fetch()
         if changed <= {"run", "snapshot"} and self._original is not shown and self._original is not None:
             return  # drawn when it was taken
+        if changed <= {"layer", "topic"}:
+            self._draw_selection()
+            return
+        self._follow_choices(changed)
+        self._draw_all(tree=bool(changed - {"layer", "topic", "tab", "search"}))
+
+    def _follow_choices(self, changed: set[str]) -> None:
+        """Do what choices of the visitor change in what is drawn next."""
         if changed & _CUT_FIELDS:
             self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
@@ -378,7 +394,6 @@ class ExplorePage(TreePage):
             self._select_documents()
         if changed & {"threshold", "detail"} and self._hierarchy is not None:
             self._first_roots = self._choose_first_roots(self._hierarchy)
-        self._draw_all(tree=bool(changed - {"layer", "topic", "tab", "search"}))
 
     def _fetch(self) -> None:
         run, snapshot = self._view.run, self._view.snapshot
@@ -416,7 +431,7 @@ class ExplorePage(TreePage):
         self._kept_topic.hold(None)
         self._hierarchy = self._original = self._previous = self._drawing = None
         self._first_roots = ()
-        self._moments, self._finding, self._word = (), SearchResult(""), None
+        self._moments, self._finding, self._word, self._scopes = (), SearchResult(""), None, {}
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
         """Show a hierarchy if it answers the present request; keep topics in the picture if its snapshot is newer."""
@@ -451,12 +466,25 @@ class ExplorePage(TreePage):
             self._find(self._view.search)
         if tree:
             self._draw_tree(hierarchy)
-        selected = self._find_selected()
-        node = selected or self._find_missing(hierarchy)
-        self._tree.selected = format_identity(node) if node else ""
+        self._draw_marks(hierarchy)
         self._draw_controls(hierarchy)
         self._draw_list(hierarchy)
         self._draw_detail(hierarchy)
+
+    def _draw_selection(self) -> None:
+        """Draw what depends on the selected topic: its panel and its marks, and the list if that has other topics."""
+        if self._hierarchy is None:
+            return
+        self._draw_marks(self._hierarchy)
+        if self._find_listed(self._hierarchy) != self._listed:
+            self._draw_list(self._hierarchy)
+        self._draw_detail(self._hierarchy)
+
+    def _find_listed(self, hierarchy: Hierarchy) -> tuple[int, Node | None]:
+        """Return the layer that is listed, and the topic that is listed only because it is selected."""
+        selected = self._find_selected()
+        is_extra = selected in hierarchy.light and self._view.light != "shown"
+        return self._choose_layer(hierarchy), selected if is_extra else None
 
     def _draw_nothing(self) -> None:
         sentence = explain_waiting(self._context)
@@ -515,7 +543,6 @@ class ExplorePage(TreePage):
         self._foot.html = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_column_topics(hierarchy)
 
     def _draw_controls(self, hierarchy: Hierarchy) -> None:
-        subject = self._find_report_subject()
         state = ControlState(
             chosen=bool(self._view.roots),
             hidden=len(self._view.hidden),
@@ -523,22 +550,29 @@ class ExplorePage(TreePage):
             pinned=self._view.snapshot,
             wide=ONLY_TREE in split_tab(self._view.tab),
             formats=("svg", *(name for name in trees.FORMATS if name != "svg")),
-            scopes={} if subject is None else subject.scopes,
+            scopes=self._scopes,
             map=self._is_map_shown(hierarchy),
             relation=self._view.relation,
         )
         rows = draw_selection(self._selection.answer) + self._looks.draw_origin(hierarchy.run)
         self._controls.html = draw_controls(hierarchy, self.choice, state) + rows
-        optional = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
+
+    def _draw_marks(self, hierarchy: Hierarchy) -> None:
+        """Mark the selected topic in the tree and in the list, and have the window show its panel."""
+        selected = self._find_selected()
+        node = selected or self._find_missing(hierarchy)
+        self._tree.selected = format_identity(node) if node else ""
+        self._list.current = format_identity(selected) if selected else ""
+        optional = {"ex-only": ONLY_TREE in split_tab(self._view.tab), "ex-chosen": bool(self._view.topic)}
         classes = ["ex-page", *(name for name, applies in optional.items() if applies)]
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
-        choice = self.choice
+        choice, self._listed = self.choice, self._find_listed(hierarchy)
         marks = TopicMarks(self._find_selected(), frozenset(choice.roots), light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
-        self._list.html = draw_topic_list(hierarchy, self._choose_layer(hierarchy), marks, finding, focus=focus)
+        self._list.html = draw_topic_list(hierarchy, self._listed[0], marks, finding, focus=focus)
 
     def _draw_detail(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
         if self._word is not None:
@@ -570,10 +604,9 @@ class ExplorePage(TreePage):
         if self._hierarchy is not None:
             self._draw_detail(self._hierarchy)
 
-    def _redraw_looks(self) -> None:
+    def _redraw_controls(self) -> None:
         if self._hierarchy is not None:
             self._draw_controls(self._add_seeds(self._hierarchy))
-            self._draw_detail(self._hierarchy)
 
     # ---------------------------------------------------------- the window
 
@@ -631,6 +664,13 @@ class ExplorePage(TreePage):
         choice, is_layered = self.choice, self._original.n_layers > 1
         scopes = list_report_scopes(self._original, choice, self._find_open_topic())
         return ReportSubject(self._original, choice if is_layered else None, scopes)
+
+    @on("report")
+    def _offer_report(self, hierarchy: Hierarchy) -> None:
+        """Draw the topics that a report can be about in its dialog, which has been opened."""
+        subject = self._find_report_subject()
+        self._scopes = {} if subject is None else subject.scopes
+        self._draw_controls(self._add_seeds(hierarchy))
 
     @on("save")
     def _save(self, hierarchy: Hierarchy, value: str) -> None:

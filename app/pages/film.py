@@ -59,7 +59,7 @@ class FilmBar(Component):
 
     _bundle = find_asset("js/film.js")
 
-    def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
+    def __init__(self, on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         super().__init__(on_message, **({"margin": 0, "sizing_mode": "stretch_width"} | params))
 
     def answer(self) -> None:

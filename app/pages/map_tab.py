@@ -77,7 +77,7 @@ class MapView(Component):
 
     _bundle = find_asset("js/document_map.js")
 
-    def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
+    def __init__(self, on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         super().__init__(on_message, **({"margin": 0, "sheets": ["explore", "document_map"]} | params))
 
     def answer_hover(self, point: int, text: str) -> None:

@@ -149,12 +149,15 @@ class CloserLooks:
     Parameters
     ----------
     changed : () -> None
-        Draws the page again.
+        Draws the panel of a topic again.
+    origin_changed : () -> None
+        Draws the line about where the documents come from again.
     """
 
-    def __init__(self, context: Context, changed: Callable[[], None]) -> None:
+    def __init__(self, context: Context, changed: Callable[[], None], origin_changed: Callable[[], None]) -> None:
         self._context = context
         self._changed = changed
+        self._origin_changed = origin_changed
         self._subject: LookSubject | None = None  # of the look that was read last
         self._pending: LookSubject | None = None
         self._stamp: tuple[object, ...] = ()  # of the runs at that time
@@ -207,7 +210,7 @@ class CloserLooks:
     def _receive_origin(self, run: int, line: str) -> None:
         self._origins[run] = line
         if line:
-            self._changed()
+            self._origin_changed()
 
 
 def read_closer_look(context: Context, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> CloserLook:

@@ -4,13 +4,15 @@ Values are escaped where they are written, unless they are `Markup` or the templ
 has drawn.
 """
 
+import operator
 import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from markupsafe import Markup, escape
 
 from topiary.app import names
 from topiary.app.machine import find_asset
@@ -25,15 +27,53 @@ class _LineLoader(FileSystemLoader):
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
         source, name, is_current = super().get_source(environment, template)
-        return _BREAK.sub(_join_lines, source.strip()), name, is_current
+        return join_lines(source), name, is_current
 
 
-def _join_lines(line_break: re.Match[str]) -> str:
-    """Return nothing next to a tag, a block or between two values; elsewhere a blank, as in text and in a tag."""
+def join_lines(source: str) -> str:
+    """Return a template on one line: a line break is a blank in text and within a tag, and nothing elsewhere."""
+    return _BREAK.sub(_replace_break, source.strip())
+
+
+def _replace_break(line_break: re.Match[str]) -> str:
+    """Return nothing next to a tag, a block or between two values; elsewhere a blank."""
     source, begin, end = line_break.string, line_break.start(), line_break.end()
     beside = source.endswith((">", "%}", "#}"), 0, begin) or source.startswith(("<", "{%", "{#"), end)
     between = source.endswith("}}", 0, begin) and source.startswith("{{", end)
     return "" if beside or between else " "
+
+
+class _PlainCode(CodeGenerator):
+    """Makes Python of a template that reads attributes and calls functions as Python does: in half the time."""
+
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 - the name of Jinja2
+        self.write("(")
+        self.visit(node.node, frame)
+        self.write(f").{node.attr}")
+
+    def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:  # noqa: FBT001, FBT002, N802
+        self.write("environment.call(")
+        self.visit(node.node, frame)
+        self.signature(node, frame, {"caller": "caller"} if forward_caller else None)
+        self.write(")")
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:  # noqa: ARG002
+        self.write("environment.write(")
+
+
+class _PlainEnvironment(Environment):
+    """The environment of the templates."""
+
+    code_generator_class = _PlainCode
+    call = staticmethod(operator.call)
+
+    @staticmethod
+    def write(value: Any) -> str:
+        """Return a value as it stands in a page."""
+        kind = type(value)
+        if kind is int or kind is Markup or (kind is str and value.isalnum()):
+            return str(value)
+        return escape(value)
 
 
 def render(part: str, /, *values: Any, **named: Any) -> str:
@@ -58,16 +98,20 @@ def _load_board(board: str) -> Any:
 @cache
 def _make_environment() -> Environment:
     # Forms are drawn without these, which load the compiler.
-    from topiary.app.analysis.hierarchy import format_identity
+    from topiary.app.analysis.hierarchy import REASONS, format_identity
     from topiary.app.analysis.notes import sign_note
     from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+    from topiary.engine.hierarchy.titles import SHOWN, TWIN
+    from topiary.engine.hierarchy.topics import TRADE
     from topiary.engine.lens import UNITS
+    from topiary.engine.lens.explained import LISTED
 
-    environment = Environment(
+    environment = _PlainEnvironment(
         autoescape=True, undefined=StrictUndefined, loader=_LineLoader(find_asset("templates")), auto_reload=False
     )
     environment.filters |= {
         "change": text.format_change,
+        "minus": lambda value: f"{value:.2f}".replace("-", "−"),
         "commas": "{:,}".format,
         "condition": markup.name_condition,
         "hue": declare_hue,
@@ -78,10 +122,16 @@ def _make_environment() -> Environment:
         "sign_note": sign_note,
         "shorten": text.shorten,
         "signed": names.format_signed,
+        "state_name": names.name_state,
         "sentence": text.end_sentence,
         "weight": text.format_weight,
     }
     environment.globals |= {
+        "LISTED": LISTED,
+        "REASONS": REASONS,
+        "SHOWN": SHOWN,
+        "TRADE": TRADE,
+        "TWIN": TWIN,
         "MOVING": names.MOVING.items(),
         "UNDATED": names.UNDATED,
         "UNITS": UNITS,

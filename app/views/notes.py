@@ -1,10 +1,13 @@
 """Notes and tags on a topic or a document: the fold that shows them, with its form."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from topiary.app.analysis.notes import LONGEST_AUTHOR, LONGEST_NOTE, LONGEST_TAG, Note
 from topiary.app.views.html import render
+
+LONGEST = SimpleNamespace(note=LONGEST_NOTE, tag=LONGEST_TAG, author=LONGEST_AUTHOR)  # characters
 
 
 class NoteForm(NamedTuple):
@@ -33,5 +36,4 @@ class NoteForm(NamedTuple):
 
 def draw_notes(notes: Sequence[Note], form: NoteForm) -> str:
     """Return the fold with the notes and tags on a topic or document; it is open where there are any."""
-    longest = {"note": LONGEST_NOTE, "tag": LONGEST_TAG, "author": LONGEST_AUTHOR}
-    return render("notes.fold", notes, form, longest)
+    return render("notes.fold", notes, form, LONGEST)

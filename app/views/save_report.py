@@ -44,5 +44,5 @@ def list_report_scopes(hierarchy: Hierarchy, choice: TreeChoice, selected: Node 
 
 
 def draw_save_report(run: int, scopes: Mapping[str, ReportScope]) -> str:
-    """Return the button *Save report* and its dialog, which sends ``save-report`` with its fields."""
-    return render("save.report", run, scopes, QUOTATIONS) if scopes else ""
+    """Return the button *Save report*, which sends ``report``, and its dialog, which sends ``save-report``."""
+    return render("save.report", run, scopes, QUOTATIONS)

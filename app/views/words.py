@@ -115,10 +115,10 @@ def _describe_change(figure: WordPeriods) -> str:
     if not np.isfinite([figure.before, figure.after, low, high]).all():
         return ""
     verdict = "more often" if low > 0 else "less often" if high < 0 else "about as often: the interval holds 0"
-    ends = (format_change(each, _format_share) for each in figure.change)
+    ends = " to ".join(format_change(end, _format_share) for end in (low, high))
     return (
         f"First third of the dated documents {_format_share(figure.before)}, last third "
-        f"{_format_share(figure.after)}, difference {' to '.join(ends)} "
+        f"{_format_share(figure.after)}, difference {ends} "
         f"(90 % interval): {verdict}."
     )
 

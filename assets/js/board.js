@@ -289,6 +289,16 @@ export function render({model, view}) {
     keys.set(name, now)
     if (now !== undefined && now !== before && known(before)) { act(element) }
   }
+  const mark_current = () => {
+    if (model.current === null) { return }
+    for (const each of root.querySelectorAll("[data-key][aria-current]")) {
+      if (each.dataset.key !== model.current) { each.removeAttribute("aria-current"); each.removeAttribute("data-reveal") }
+    }
+    const now = root.querySelector(`[data-key="${CSS.escape(model.current)}"]`)
+    now?.setAttribute("aria-current", "true")
+    now?.setAttribute("data-reveal", model.current)
+    scroll("data-reveal", element => requestAnimationFrame(() => reveal(element)), () => true)
+  }
   const unroll = (open) => {
     view.shadow_el.host.classList.toggle("tp-unrolled", open)
     root.querySelectorAll("[data-unroll]").forEach(each => each.setAttribute("aria-expanded", String(open)))
@@ -298,7 +308,8 @@ export function render({model, view}) {
     bar(root, model.refused, model.why)
     root.querySelectorAll("[data-rove]").forEach(list => rove(list, view.shadow_el.activeElement))
     scroll("data-from-top", from_top, before => before !== undefined)
-    scroll("data-reveal", element => requestAnimationFrame(() => reveal(element)), () => true)
+    if (model.current === null) { scroll("data-reveal", element => requestAnimationFrame(() => reveal(element)), () => true) }
+    mark_current()
     scroll("data-bring", bring, () => drawn)
     drawn = true
     root.querySelectorAll("[data-remember]").forEach(input => { 
@@ -518,6 +529,7 @@ export function render({model, view}) {
   document.addEventListener("keydown", press)
   model.on("remove", () => document.removeEventListener("keydown", press))
   model.on("html", update)
+  model.on("current", mark_current)
   update()
   return root
 }

@@ -509,7 +509,10 @@ export function render({model, view}) {
   // What the server changes while the page is still being opened can get lost; so, once the page is
   // open, it hears how much of the picture is here and sends again what is missing.
   const tell = (width, height) => say("size", null, {width, height, here: model.svg.length})
-  setTimeout(() => tell(stage.clientWidth, stage.clientHeight), 700)
+  setTimeout(() => {
+    tell(stage.clientWidth, stage.clientHeight)
+    stage.dataset.told = "yes" // tests wait for it
+  }, 700)
   let told = ""
   const watcher = new ResizeObserver(() => {
     const {clientWidth: width, clientHeight: height} = stage

@@ -1,14 +1,14 @@
 """A store of its own and the feed that reads it, for tests of what pages read."""
 
 import pytest
+from databases import open_filled
 
 from topiary.app.live.feed import Feed
-from topiary.store.database import open_database
 
 
 @pytest.fixture
 def db(tmp_path):
-    database = open_database(tmp_path / "store.db")
+    database = open_filled(tmp_path / "store.db")
     yield database
     database.close()
 

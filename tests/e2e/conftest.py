@@ -12,13 +12,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
 
 import garden
 import pytest
+from databases import open_filled
 from raw_sessions import running
 
 from topiary.store.database import Database, open_database
@@ -84,20 +85,10 @@ def store_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'store.db'}"
 
 
-@pytest.fixture(scope="session")
-def planted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose ``store.db`` has one corpus and one finished run, number 1, to be copied."""
-    folder = tmp_path_factory.mktemp("planted")
-    with closing(open_database(f"sqlite:///{folder / 'store.db'}")) as db:
-        garden.plant(db)
-    return folder
-
-
 @pytest.fixture
-def planted(planted_folder: Path, store_url: str, tmp_path: Path) -> str:
+def planted(store_url: str, tmp_path: Path) -> str:
     """Address of a store with one corpus and one finished run, number 1."""
-    for file in planted_folder.glob("store.db*"):
-        shutil.copy(file, tmp_path)
+    open_filled(tmp_path / "store.db", garden.plant).close()
     return store_url
 
 
@@ -261,21 +252,30 @@ def server(start_server: Callable[[str], InnerServer], planted: str) -> InnerSer
 
 
 @pytest.fixture(scope="session")
-def share_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., InnerServer]]:
-    """Start a server on a store that a function fills; it is stopped at the end of the session."""
+def serve() -> Iterator[Callable[[str], InnerServer]]:
+    """Start a server on a store that does not change; it is stopped at the end of the session."""
     with ExitStack() as stack:
 
-        def share(fill: Callable[[Database], object]) -> InnerServer:
-            folder = tmp_path_factory.mktemp("shared")
-            url = f"sqlite:///{folder / 'store.db'}"
-            db = open_database(url)
-            fill(db)
-            db.close()
-            server = InnerServer(url, interval=5.0)  # seconds between two looks into a store that does not change
+        def start(store: str) -> InnerServer:
+            server = InnerServer(store, interval=5.0)  # seconds between two looks into the store
             stack.callback(server.stop)
             return server
 
-        yield share
+        yield start
+
+
+@pytest.fixture(scope="session")
+def share_server(
+    serve: Callable[[str], InnerServer], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., InnerServer]:
+    """Start a server on a store that a function fills; it is stopped at the end of the session."""
+
+    def share(fill: Callable[[Database], object]) -> InnerServer:
+        path = tmp_path_factory.mktemp("shared") / "store.db"
+        open_filled(path, fill).close()
+        return serve(f"sqlite:///{path}")
+
+    return share
 
 
 @pytest.fixture(scope="session")
@@ -391,6 +391,25 @@ QUIET = """([quiet, most]) => new Promise(done => {
 def wait_until_quiet() -> Callable[[Any], None]:
     """Wait until a page has had as many elements for most of a second: curves and trees are drawn; at most 5 s."""
     return lambda page: page.evaluate(QUIET, [800, 5000])
+
+
+DRAWN = """stages => new Promise(done => {
+  const count = () => stages.map(stage => stage.dataset.drawn).join()
+  const look = before => { const now = count(); now === before ? done() : setTimeout(look, 300, now) }
+  setTimeout(look, 300, count())
+})"""
+
+
+@pytest.fixture(scope="session")
+def wait_until_laid_out() -> Callable[[Any], None]:
+    """Wait until the trees of a page have told their sizes and are not drawn anew for it (any more)."""
+
+    def wait(page: Any) -> None:
+        page.locator(".tp-stage[data-told]").first.wait_for()
+        page.locator(".tp-stage:not([data-told])").first.wait_for(state="detached")
+        page.locator(".tp-stage").evaluate_all(DRAWN)
+
+    return wait
 
 
 STILL = """async world => {

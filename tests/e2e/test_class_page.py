@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from addresses import says
-from orchard import DOCUMENTS, SUBJECTS, Topiary, write_collection
+from orchard import DOCUMENTS, SUBJECTS, InnerTopiary, write_collection
 from playwright.sync_api import expect
 
 SMALL = ("batch_size=60", "burn_in=1", "collect=1", "kl_warm_up=20")
@@ -19,9 +19,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def grown(tmp_path_factory) -> Topiary:
+def grown(tmp_path_factory) -> InnerTopiary:
     """Run 1 is DATM on documents of six subjects; run 2, forked from it, has learnt their labels too."""
-    topiary = Topiary(tmp_path_factory.mktemp("classes"))
+    topiary = InnerTopiary(tmp_path_factory.mktemp("classes"))
     path = mislabelled(write_collection(topiary.folder / "collection.csv"))
     topiary("import", path, "--stop-words", "none", "--token-pattern", r"\S+", "--name", "orchard")
     datm = ("--model", "datm", "--layers", "8-4", *settings(SMALL), "--threads", 1)
@@ -47,10 +47,10 @@ def settings(pairs: tuple[str, ...]) -> list[str]:
     return [word for pair in pairs for word in ("--set", pair)]
 
 
-@pytest.fixture
-def server(grown, start_server) -> Any:
-    """A server on the store."""
-    return start_server(grown.store)
+@pytest.fixture(scope="module")
+def server(grown, serve) -> Any:
+    """A server on the store, which the tests do not change."""
+    return serve(grown.store)
 
 
 @pytest.fixture
@@ -68,8 +68,13 @@ def cells(page: Any) -> list[list[int]]:
     return [[int(text.replace("·", "0")) for text in row] for row in rows]
 
 
-def test_the_numbers_on_the_page_are_those_of_the_command_and_beat_guessing(opened, grown, server):
-    report = grown.read("classify", 2)
+@pytest.fixture(scope="module")
+def report(grown) -> Any:
+    """What the command says of the classes."""
+    return grown.read("classify", 2)
+
+
+def test_the_numbers_on_the_page_are_those_of_the_command_and_beat_guessing(opened, report, server):
     table = cells(opened)
     assert table == report["confusion"]
     assert sum(map(sum, table)) == TEST_DOCUMENTS
@@ -100,8 +105,7 @@ def test_a_class_is_part_of_the_address_and_its_paths_lead_to_the_tinted_tree(op
     assert server.complaints == []
 
 
-def test_what_misled_is_opened_with_the_words_of_its_path_marked(opened, grown, server):
-    report = grown.read("classify", 2)
+def test_what_misled_is_opened_with_the_words_of_its_path_marked(opened, report, server):
     assert len(report["misled"]) >= MISLABELLED - 1
     assert opened.locator(".cl-misled li").count() == len(report["misled"])
     opened.locator(".cl-misled li button").first.click()

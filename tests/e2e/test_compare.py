@@ -6,6 +6,7 @@ import re
 import garden
 import pytest
 from addresses import says
+from databases import open_filled
 from playwright.sync_api import expect
 
 from topiary.app.jobs import process
@@ -35,11 +36,9 @@ def plant_two(db):
 
 
 @pytest.fixture
-def planted(store_url):
+def planted(store_url, tmp_path):
     """Address of a store with two runs."""
-    db = open_database(store_url)
-    plant_two(db)
-    db.close()
+    open_filled(tmp_path / "store.db", plant_two).close()
     return store_url
 
 
@@ -50,18 +49,23 @@ def shared_server(share_server):
 
 
 @pytest.fixture
-def opened(shared_server, page):
+def open_both(page, wait_until_laid_out):
+    """Open the compare page of a server and wait for both trees."""
+
+    def open_page(server):
+        page.goto(f"{server.url}?page=compare&run=2&threshold=1")
+        page.locator(".cm-tree-b .tp-node").first.wait_for()
+        page.locator(".cm-tree-a .tp-node").first.wait_for()
+        wait_until_laid_out(page)
+        return page
+
+    return open_page
+
+
+@pytest.fixture
+def opened(shared_server, open_both):
     """The compare page with both trees drawn."""
-    return open_both(shared_server, page)
-
-
-def open_both(server, page):
-    """Open the compare page and wait for both trees."""
-    page.goto(f"{server.url}?page=compare&run=2&threshold=1")
-    page.locator(".cm-tree-b .tp-node").first.wait_for()
-    page.locator(".cm-tree-a .tp-node").first.wait_for()
-    page.wait_for_timeout(1500)  # the trees are measured, and laid out for the window, once
-    return page
+    return open_both(shared_server)
 
 
 def turned(arrays):
@@ -174,12 +178,14 @@ def test_over_a_tree_the_wheel_scrolls_the_page_and_only_with_ctrl_it_zooms(open
     assert how.count() == 0  # said once
 
 
-def test_one_finger_scrolls_the_page_and_two_move_and_zoom_the_tree(shared_server, chromium, guard):
+def test_one_finger_scrolls_the_page_and_two_move_and_zoom_the_tree(
+    shared_server, chromium, guard, wait_until_laid_out
+):
     context = chromium.new_context(viewport={"width": 420, "height": 850}, has_touch=True)
     page = guard.watch(context.new_page())
     page.goto(f"{shared_server.url}?page=compare&run=2&threshold=1")
     page.locator(".cm-tree-a .tp-node").first.wait_for()
-    page.wait_for_timeout(1500)
+    wait_until_laid_out(page)
     fingers = context.new_cdp_session(page)
 
     def touch(kind, *points):
@@ -240,8 +246,8 @@ def test_a_topic_chosen_in_one_tree_is_chosen_everywhere_and_reload_and_back_res
 
 
 @pytest.mark.nightly
-def test_a_match_is_changed_by_hand_and_undone(server, page, planted):
-    opened = open_both(server, page)
+def test_a_match_is_changed_by_hand_and_undone(server, open_both, planted):
+    opened = open_both(server)
     a, b = twins(opened)
     node(opened, "b", b).click()
     opened.get_by_label("Partner in A").select_option("none")
@@ -322,13 +328,13 @@ def test_with_one_run_the_curve_follows_the_sentence_and_nothing_empty_stands_be
 
 
 @pytest.mark.nightly
-def test_a_run_in_training_is_followed_and_what_was_chosen_stays(server, page, planted):
+def test_a_run_in_training_is_followed_and_what_was_chosen_stays(server, page, planted, wait_until_laid_out):
     db = open_database(planted)
     living = garden.begin(db, 1, "third spring")
     garden.advance(db, living, 10, snapshot=True)
     page.goto(f"{server.url}?page=compare&run={living.number}&partner=1&threshold=1")
     page.locator(".cm-tree-b .tp-node").first.wait_for()
-    page.wait_for_timeout(1500)
+    wait_until_laid_out(page)
     key = page.locator(".cm-tree-b .tp-node").first.get_attribute("data-id")
     node(page, "b", key).click()
     page.locator(".cm-pair").wait_for()

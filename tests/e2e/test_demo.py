@@ -65,7 +65,7 @@ def test_the_strip_is_gone_when_nothing_is_under_way(start_server, store_url, pa
 
 
 @pytest.mark.parametrize(("width", "height"), WIDTHS)
-def test_three_callouts_point_at_their_things_one_after_the_other(callout, width, height):
+def test_three_callouts_point_at_their_things_one_after_the_other(callout, width, height, wait_until_quiet):
     page, note = callout(width, height)
     expect(note).to_contain_text("Click a root")
     root = page.locator(".ex-tree .tp-node.tp-root").first
@@ -83,7 +83,7 @@ def test_three_callouts_point_at_their_things_one_after_the_other(callout, width
     expect(note).to_be_hidden()
     page.reload()
     page.get_by_role("button", name="Add documents").wait_for()
-    page.wait_for_timeout(1000)
+    wait_until_quiet(page)
     expect(note).to_be_hidden()
 
 
@@ -103,10 +103,10 @@ def test_the_keys_reach_a_callout_and_escape_closes_it(callout):
 
 
 @pytest.mark.nightly
-def test_other_runs_have_no_callouts(shared_server, page):
+def test_other_runs_have_no_callouts(shared_server, page, wait_until_laid_out):
     page.goto(f"{shared_server.url}?page=explore&run=1")
     page.locator(".tp-node").first.wait_for()
-    page.wait_for_timeout(1000)
+    wait_until_laid_out(page)
     expect(page.locator("#tp-callout")).to_be_hidden()
     assert page.get_by_role("region", name="Demo").count() == 0
 

@@ -59,26 +59,31 @@ def tab_to(page, wanted, most=60):
 
 
 @pytest.fixture
-def explore(shared_server, page):
+def open_tree(page, wait_until_laid_out):
+    """Open the page Explore of a server and wait for its tree."""
+
+    def open_page(server):
+        page.goto(f"{server.url}?page=explore&run=1&threshold=0.5")
+        page.get_by_role("treeitem").first.wait_for()
+        wait_until_laid_out(page)
+        return page
+
+    return open_page
+
+
+@pytest.fixture
+def explore(shared_server, open_tree):
     """The page Explore with its tree drawn."""
-    return open_tree(shared_server, page)
+    return open_tree(shared_server)
 
 
-def open_tree(server, page):
-    """Open the page Explore and wait for its tree."""
-    page.goto(f"{server.url}?page=explore&run=1&threshold=0.5")
-    page.get_by_role("treeitem").first.wait_for()
-    page.wait_for_timeout(1000)  # the tree is measured, and laid out for the window, once
-    return page
-
-
-def test_one_key_leads_to_the_tree_and_few_do_without_it(explore):
+def test_one_key_leads_to_the_tree_and_few_do_without_it(explore, wait_until_laid_out):
     assert tab_to(explore, lambda text, *_: text == "Skip to the tree") == 1
     explore.keyboard.press("Enter")
     assert "tp-node" in here(explore)[1]
     explore.reload()
     explore.get_by_role("treeitem").first.wait_for()
-    explore.wait_for_timeout(1000)
+    wait_until_laid_out(explore)
     assert tab_to(explore, lambda _, kind, __: "tp-node" in kind, 45) < 45
 
 
@@ -98,8 +103,8 @@ def test_a_list_is_one_stop_and_arrows_walk_along_it(explore):
     assert stops == 1
 
 
-def test_f2_names_a_topic_in_the_tree_and_escape_leaves_it(server, page):
-    explore = open_tree(server, page)
+def test_f2_names_a_topic_in_the_tree_and_escape_leaves_it(server, open_tree):
+    explore = open_tree(server)
     topic = explore.get_by_role("treeitem").first
     key = topic.get_attribute("data-id")
     topic.focus()
@@ -140,17 +145,17 @@ def test_the_tip_of_a_topic_stands_beside_it_and_covers_no_child(explore, wait_u
     assert found > 0
 
 
-def test_the_main_job_is_done_by_keys_alone(server, page):
+def test_the_main_job_is_done_by_keys_alone(server, page, wait_until_laid_out, wait_until_quiet):
     page.goto(f"{server.url}?page=runs&run=1")
     page.get_by_text("1 in this store").wait_for()
-    page.wait_for_timeout(500)
+    wait_until_quiet(page)
     tab_to(page, lambda _, kind, __: "tp-run-title" in kind)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     assert here(page)[0] == "Explore"
     page.keyboard.press("Enter")
     page.get_by_role("treeitem").first.wait_for()
-    page.wait_for_timeout(1000)
+    wait_until_laid_out(page)
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("/")
     page.keyboard.type("rose")

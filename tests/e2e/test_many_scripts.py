@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 import networkx as nx
 import numpy as np
 import pytest
-from orchard import Topiary
+from orchard import InnerTopiary
 
 from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from topiary.app.export import topics as exported
@@ -28,7 +28,7 @@ SENTENCES = {
 CUT = {"garden": ("种树", "庭園", "ดอกไม้"), "space": ("火箭", "惑星", "จันทร์")}
 EMOJI = ("👩‍🚀", "❤️", "🇩🇪", "👍🏽", "rose🌹", "ça_va")
 SMALL = ("--layers", "8-4", "--set", "batch_size=40", "--set", "burn_in=4", "--set", "collect=3", "--threads", 1,
-         "--minibatches", 150, "--wait")  # fmt: skip
+         "--minibatches", 40, "--wait")  # fmt: skip
 FORMS = ("svg", "dot", "graphml", "json")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -41,8 +41,8 @@ def written(words, form):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Topiary:
-    topiary = Topiary(tmp_path_factory.mktemp("scripts"))
+def trained(tmp_path_factory) -> InnerTopiary:
+    topiary = InnerTopiary(tmp_path_factory.mktemp("scripts"))
     rng = np.random.default_rng(3)
     with (topiary.folder / "scripts.jsonl").open("w", encoding="utf-8") as file:
         for number in range(160):
@@ -96,10 +96,15 @@ def test_every_script_is_recognised_and_its_words_are_whole(trained):
     assert "花园" in documents[0].text
 
 
+@pytest.fixture(scope="module")
+def words(trained) -> set[str]:
+    """The first words of all topics of the first run."""
+    return {word for topic in trained.read("topics", 1, "--all", "--words", 4) for word in topic["words"]}
+
+
 @pytest.mark.parametrize("form", [*FORMS, "csv"])
-def test_words_of_every_script_are_whole_in_every_file(trained, texts, form):
+def test_words_of_every_script_are_whole_in_every_file(texts, words, form):
     text = texts[0][form]
-    words = {word for topic in trained.read("topics", 1, "--all", "--words", 4) for word in topic["words"]}
     assert {
         "Latin", "Greek", "Cyrillic", "Arabic", "Hebrew", "Devanagari", "Hangul", "Han", "Kana", "Thai",
     } <= count_scripts(text).keys()  # fmt: skip

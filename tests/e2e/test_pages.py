@@ -193,12 +193,12 @@ def test_the_chooser_follows_back_and_leads_to_the_list_where_not_all_runs_are_i
     page.wait_for_function(_CHOSEN, arg=[chooser.element_handle(), "40"])
 
 
-def test_going_to_another_page_leaves_no_complaint_in_the_terminal(start_process, planted, page):
+def test_going_to_another_page_leaves_no_complaint_in_the_terminal(start_process, planted, page, wait_until_laid_out):
     server = start_process(planted)
     page.goto(f"{server.url}?page=runs&run=1")
     page.get_by_role("link", name="Explore").click()
     page.get_by_role("treeitem").first.wait_for()
-    page.wait_for_timeout(1000)  # the picture tells its size
+    wait_until_laid_out(page)
     page.close()
     server.stop()
     assert [line for line in server.log if "Warning" in line or "Traceback" in line] == []
@@ -249,10 +249,10 @@ def test_the_controls_of_the_tree_stand_in_one_row_below_the_roots(shared_server
     assert min(middles) > max(bottoms, default=0)
 
 
-def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(shared_server, page):
+def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(shared_server, page, wait_until_laid_out):
     page.goto(f"{shared_server.url}?page=explore&run=1")
     page.get_by_role("treeitem").first.wait_for()
-    page.wait_for_timeout(1000)  # the tree is measured, and laid out for the window, once
+    wait_until_laid_out(page)
     topic = page.get_by_role("treeitem").first
     key = topic.get_attribute("data-id")
     topic.focus()
@@ -264,11 +264,13 @@ def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(shared_server
 
 
 @pytest.mark.parametrize("tab", ["", pytest.param("wide", marks=pytest.mark.nightly)])
-def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(shared_server, page, tab):
+def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(
+    shared_server, page, wait_until_laid_out, tab
+):
     page.goto(f"{shared_server.url}?page=explore&run=1&tab={tab}")
     topic = page.get_by_role("treeitem").first
     topic.wait_for()
-    page.wait_for_timeout(1000)  # the tree is measured, and laid out for the window, once
+    wait_until_laid_out(page)
     topic.focus()
     assert topic.evaluate(SLASH) == "search"  # before any answer of the shared_server
     page.keyboard.type("rhea")  # r fixes a root, h hides a topic
@@ -279,10 +281,10 @@ def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_t
     page.get_by_text("No topic has “rhea”").wait_for(state="hidden")
 
 
-def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(shared_server, page):
+def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(shared_server, page, wait_until_laid_out):
     page.goto(f"{shared_server.url}?page=explore&run=1")
     page.get_by_role("treeitem").first.wait_for()
-    page.wait_for_timeout(1000)
+    wait_until_laid_out(page)
     world, box = page.locator(".tp-world"), page.locator(".tp-stage").bounding_box()
     before = world.get_attribute("style")
     for pressed in ({"button": 2, "buttons": 2}, {"button": 0, "buttons": 1}):
@@ -300,10 +302,10 @@ def test_a_link_to_only_the_tree_can_be_left_on_a_phone(shared_server, new_page)
     assert not page.get_by_role("button", name="Only the tree").is_visible()  # panels lie beneath it anyway
 
 
-def test_the_same_kind_of_file_can_be_saved_again(shared_server, page):
+def test_the_same_kind_of_file_can_be_saved_again(shared_server, page, wait_until_laid_out):
     page.goto(f"{shared_server.url}?page=explore&run=1")
     page.get_by_role("treeitem").first.wait_for()
-    page.wait_for_timeout(1000)
+    wait_until_laid_out(page)
     saving = page.get_by_label("Save the tree as")
     for _ in range(2):
         with page.expect_download() as saved:
@@ -356,7 +358,8 @@ def test_after_a_name_was_typed_the_keys_go_on_from_it(server, page, query, what
         name.press("F2")
         name.get_by_role("textbox").fill("herbs")
         page.keyboard.press(last)
-        page.wait_for_timeout(800)  # the server has drawn it
+        if last == "Enter":
+            page.locator(f"{what}[data-value='herbs']").wait_for()  # the server has drawn it
         assert name.evaluate("it => it.matches(':focus')"), last
     assert name.inner_text() == "herbs"
 
@@ -373,8 +376,7 @@ def test_a_name_half_typed_stays_while_the_run_goes_on(start_server, planted, pa
     page.get_by_text("20 / 400").first.wait_for()
     page.keyboard.type(" spring")
     page.keyboard.press("Enter")
-    page.locator(".tp-run-title", has_text="third spring").wait_for()
-    page.wait_for_timeout(1000)  # what is stored comes back, and is the same
+    page.locator(".tp-run-title[data-value='third spring']").wait_for()  # what is stored has come back
     assert runs.get_run(db, 2).name == "third spring"
     db.close()
 

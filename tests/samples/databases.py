@@ -16,7 +16,8 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -71,6 +72,26 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield url
 
 
+def leave_empty(db: Database) -> None:
+    """Fill a store with nothing."""
+
+
+def open_filled(path: Path | str, fill: Callable[..., object] = leave_empty, **options: object) -> Database:
+    """Open a new store in a file: a copy of one that a function has filled, which is done once a process."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_bytes(_fill(fill, **options))
+    return open_database(path)
+
+
+@cache
+def _fill(fill: Callable[..., object], **options: object) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="topiary-filled-") as folder:
+        path = Path(folder, "store.db")
+        with contextlib.closing(open_database(path)) as database:
+            fill(database, **options)
+        return path.read_bytes()
+
+
 @contextlib.contextmanager
 def schema(server: str) -> Iterator[str]:
     """Address of a new schema, which is as empty as a database of its own, and quickly made."""
@@ -84,7 +105,8 @@ def schema(server: str) -> Iterator[str]:
 @pytest.fixture
 def db(database_url: str) -> Iterator[Database]:
     """An open, empty store."""
-    database = open_database(database_url)
+    is_file = database_url.startswith("sqlite:///")
+    database = open_filled(Path(database_url.removeprefix("sqlite:///"))) if is_file else open_database(database_url)
     yield database
     database.close()
 

@@ -1,19 +1,23 @@
 """A made-up collection of planted subjects, one of words that break careless programs; and the command line."""
 
 import csv
+import io
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
+import pytest
 
-from topiary.app.jobs import process
+from topiary.app.cli.main import main
+from topiary.app.jobs import launcher, process
 from topiary.store import runs
 from topiary.store.database import Database
 from topiary.store.run_rows import RunRow
@@ -86,6 +90,26 @@ class Topiary:
     def logs(self) -> str:
         """Everything that workers wrote besides the store."""
         return "\n".join(path.read_text(encoding="utf-8") for path in sorted((self.folder / "data").rglob("run-*.log")))
+
+
+class InnerTopiary(Topiary):
+    """The same in this process, which has imported everything once; only workers are processes of their own."""
+
+    def __call__(self, *words: object) -> str:
+        """Run a command and give what it prints."""
+        printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            patch.chdir(self.folder)
+            status = main([*map(str, words)])
+        for child in launcher._children:
+            child.wait()
+        launcher.reap_children()
+        printed.flush()
+        text = printed.buffer.getvalue().decode("utf-8")
+        assert status == 0, f"topiary {' '.join(map(str, words))}: {text}"
+        return text
 
 
 def kill(db: Database, run: int) -> None:

@@ -465,8 +465,6 @@ def read_arrays(path: Path) -> dict[str, Array]:
 
 def _load_matlab(path: Path) -> dict[str, Any]:
     """Return the variables of a MATLAB file; refuse a file that cannot be read or is not a corpus."""
-    if not sniff.look_at(path).raw.startswith(b"MATLAB"):
-        raise IngestError(path, "is not a MATLAB file of version 5 or later")
     try:
         with packing.open_seekable(path) as stream:
             variables: dict[str, Any] = io.loadmat(stream, chars_as_strings=True)
@@ -548,6 +546,8 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
     the corpus gets their sum, and the scored tokens separately.
     """
     (path, _), *_ = packing.find_parts(path, _is_matlab, "MATLAB")
+    if not sniff.look_at(path).raw.startswith(b"MATLAB"):
+        raise IngestError(path, "is not a MATLAB file of version 5 or later")
     arrays = read_apart(path)
     words = tuple(unpack_texts(arrays[VOCABULARY]))
     train = _make_csr(arrays, TRAINING)

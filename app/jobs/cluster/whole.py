@@ -10,8 +10,6 @@ import time
 from collections.abc import Iterable, Sequence
 
 from topiary.app.jobs.cluster import place
-from topiary.app.jobs.map_work import try_start_map
-from topiary.app.jobs.trainer import train_run
 from topiary.store import events, runs
 from topiary.store.database import Database, open_database
 from topiary.store.errors import StoreError
@@ -61,6 +59,9 @@ def train_submitted(url: str, run: int, attempt: int) -> None:
     If the worker dies, Dask gives the task to another one, which skips it.  The run is then silent and goes on from its
     checkpoint when a user resumes it, as after any other death of its process.
     """
+    from topiary.app.jobs.map_work import try_start_map
+    from topiary.app.jobs.trainer import train_run  # only a worker trains
+
     db = open_database(url)
     try:
         row = runs.get_run(db, run)

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from itertools import groupby
-from typing import Any, Literal, NamedTuple, TypeAlias
+from types import SimpleNamespace
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -169,7 +170,7 @@ def _list_confused(result: Classified) -> list[tuple[int, str, str]]:
     ]
 
 
-def _find_telling_paths(report: ClassReport) -> dict[str, Any] | None:
+def _find_telling_paths(report: ClassReport) -> SimpleNamespace | None:
     """Return the paths whose topics speak most for the chosen class, or the commonest; None without such a class."""
     hierarchy, commonest = report.hierarchy, report.result.commonest
     label = report.label or (0 if commonest is None else commonest + 1)
@@ -178,13 +179,13 @@ def _find_telling_paths(report: ClassReport) -> dict[str, Any] | None:
     paths = find_telling_paths(hierarchy.edges(report.threshold), _gather_weights(hierarchy, label - 1), _TELLING)
     opening = report.threshold if paths else find_opening_threshold(hierarchy)
     name = hierarchy.classes[label - 1]
-    return {
-        "label": label,
-        "name": name if report.label else f"{name}, the commonest in training (choose another above)",
-        "known": bool(paths),
-        "rows": [(nodes, value) for nodes, value in paths if value > 0],
-        "offer": draw_more_offer(opening if opening < report.threshold else None),
-    }
+    return SimpleNamespace(
+        label=label,
+        name=name if report.label else f"{name}, the commonest in training (choose another above)",
+        known=bool(paths),
+        rows=[(nodes, value) for nodes, value in paths if value > 0],
+        offer=draw_more_offer(opening if opening < report.threshold else None),
+    )
 
 
 def _gather_weights(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:

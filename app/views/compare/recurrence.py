@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.recurrence import (
@@ -82,7 +83,7 @@ def draw_seed_page(report: SeedReport) -> str:
     )
 
 
-def _describe_layer(report: SeedReport, recurrence: Recurrence, layer: int) -> dict[str, Any]:
+def _describe_layer(report: SeedReport, recurrence: Recurrence, layer: int) -> SimpleNamespace:
     """Return the agreement of a layer, how many topics and edges most runs have, and its topics."""
     hierarchy = report.hierarchy
     summary = summarize_layer(hierarchy, recurrence, layer, report.threshold)
@@ -90,21 +91,21 @@ def _describe_layer(report: SeedReport, recurrence: Recurrence, layer: int) -> d
     if summary.edges:
         counts.append(f"{summary.edges_in_most} of {summary.edges} edges")
     topics = [
-        {
-            "node": node,
-            "found": int(recurrence.count_runs(layer)[hierarchy.place(node)]),
-            "words": () if has_pictures(hierarchy) else list_consensus(hierarchy, recurrence, node)[:_MOST_WORDS],
-            "edges": list_seed_edges(hierarchy, recurrence, node, report.threshold),
-            "most": count_most(recurrence.n_runs - 1),
-        }
+        SimpleNamespace(
+            node=node,
+            found=int(recurrence.count_runs(layer)[hierarchy.place(node)]),
+            words=() if has_pictures(hierarchy) else list_consensus(hierarchy, recurrence, node)[:_MOST_WORDS],
+            edges=list_seed_edges(hierarchy, recurrence, node, report.threshold),
+            most=count_most(recurrence.n_runs - 1),
+        )
         for node in list_recurrent(hierarchy, recurrence, layer)
     ]
-    return {
-        "number": layer,
-        "agreement": describe_agreement(summary.agreement, summary.edge_agreement),
-        "counts": f"{' and '.join(counts)} {describe_most(recurrence.n_runs)}",
-        "topics": topics,
-    }
+    return SimpleNamespace(
+        number=layer,
+        agreement=describe_agreement(summary.agreement, summary.edge_agreement),
+        counts=f"{' and '.join(counts)} {describe_most(recurrence.n_runs)}",
+        topics=topics,
+    )
 
 
 def draw_seed_progress(sentence: str, *, busy: bool) -> str:
@@ -175,17 +176,17 @@ def describe_agreement(topics: float, edges: float | None, write: Callable[[floa
 def draw_mixing(figures: Sequence[MixingFigure], n_runs: int) -> str:
     """Return the table of R-hat and bulk ESS of numbers without labels; a sentence if no run has recorded any."""
     known = [
-        {
-            "name": _NAMES[each.name][0],
-            "tip": _NAMES[each.name][1],
-            "layer": each.layer,
-            "chains": each.chains,
-            "draws": each.draws,
-            "rhat": f"{each.rhat:.3f}" if math.isfinite(each.rhat) else "–",
-            "ess": f"{each.ess:,.0f}" if math.isfinite(each.ess) and each.draws >= ENOUGH_DRAWS else "–",
-            "apart": each.verdict == APART,
-            "verdict": each.verdict,
-        }
+        SimpleNamespace(
+            name=_NAMES[each.name][0],
+            tip=_NAMES[each.name][1],
+            layer=each.layer,
+            chains=each.chains,
+            draws=each.draws,
+            rhat=f"{each.rhat:.3f}" if math.isfinite(each.rhat) else "–",
+            ess=f"{each.ess:,.0f}" if math.isfinite(each.ess) and each.draws >= ENOUGH_DRAWS else "–",
+            apart=each.verdict == APART,
+            verdict=each.verdict,
+        )
         for each in figures
         if each.chains > 1 and each.draws
     ]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from topiary.app.analysis.hierarchy import LEAST_RELATION, Hierarchy, format_identity
 from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
 from topiary.app.views.compare.recurrence import describe_most
+from topiary.app.views.html import render
 from topiary.app.views.markup import draw_icon, draw_select, draw_title
 from topiary.app.views.palette import LIVE, declare_hue
 from topiary.app.views.save_report import ReportScope, draw_save_report
@@ -44,7 +45,7 @@ class ControlState(NamedTuple):
     formats : sequence of str
         The formats in which the tree can be saved.
     scopes : mapping of str to ReportScope
-        The topics that a report can be about, by name; without any, no report is offered.
+        The topics that a report can be about, by name, once the visitor has opened the dialog.
     map : bool
         Whether the map is on screen instead of the tree.
     relation : float
@@ -160,13 +161,7 @@ def draw_segments(
     The buttons send the message ``name``, which is also the label of the group unless one is given.  Values in
     ``closed`` cannot be chosen, for the reason given there.
     """
-    closed = closed or {}
-    buttons = "".join(
-        f'<button data-do="{name}" data-value="{value}" title="{closed.get(value, hint)}"'
-        f' aria-pressed="{"true" if value == now else "false"}"{" disabled" if value in closed else ""}>{word}</button>'
-        for value, word, hint in options
-    )
-    return f'<div class="ex-segments" role="group" aria-label="{label or name.capitalize()}">{buttons}</div>'
+    return render("macros.segments", name, now, options, label, closed or {})
 
 
 def _draw_button(do: str, word: str, hint: str) -> str:

@@ -4,19 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from topiary.app.analysis.hierarchy import format_identity
-from topiary.app.names import name_state
-from topiary.app.views.explore.detail import draw_heading
-from topiary.app.views.markup import draw_options, write_element
-from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.html import render
+from topiary.app.views.text import format_percent, shorten
 from topiary.engine.hierarchy.tree import Node
-
-_DIALOG = "refine"
-_HINT = (
-    "A run on the documents of this topic alone finds topics that are too fine for the whole corpus; it is a run of "
-    "its own, on a corpus of its own"
-)
-_TIP = "Make a corpus of the documents that the filters select, and train a run on it"
-_UNKNOWN = "The shares of documents are computed when the run ends; then a run can be trained on those of a topic."
 
 
 class CountFacts(Protocol):
@@ -95,25 +85,9 @@ def draw_closer_look(node: Node, look: CloserLook | None, *, busy: bool) -> str:
     """
     if look is None:
         return ""
-    refining = "".join(map(_draw_refining, look.refining))
-    inside = _draw_offer(node, look, busy=busy) + refining
-    return (
-        f'<section class="ex-closer">{draw_heading("Look closer", "a run on its documents", _HINT)}{inside}</section>'
-    )
-
-
-def _draw_offer(node: Node, look: CloserLook, *, busy: bool) -> str:
-    if look.counts is None:
-        return f'<p class="ex-none">{_UNKNOWN}</p>'
     among = f"the {look.among:,} selected" if look.among < look.documents else f"{look.documents:,}"
-    usable = [count for count in look.counts if count.training >= look.least]
-    if not usable:
-        least = look.counts[0]
-        return (
-            f'<p class="ex-none">{least.documents:,} of {among} documents have at least '
-            f"{format_percent(least.share)} of it, {least.training:,} of them for training: too few for a run, which "
-            f"needs {look.least}.</p>"
-        )
+    counts = look.counts or ()
+    usable = [count for count in counts if count.training >= look.least]
     entries = [
         (
             f"{count.share:g}",
@@ -121,40 +95,9 @@ def _draw_offer(node: Node, look: CloserLook, *, busy: bool) -> str:
         )
         for count in usable
     ]
-    usual = min(usable, key=lambda count: abs(count.share - 0.2))
-    select = write_element(
-        "select", draw_options(entries, f"{usual.share:g}"), class_="ex-select", name_="share",
-        aria_label="Documents with at least this share of the topic",
-    )  # fmt: skip
-    button = write_element("button", "Train a run on these", type="submit", class_="ex-soft", disabled=busy)
-    note = '<p class="ex-none" role="status">The corpus is being made …</p>' if busy else ""
-    lead = f'<p class="ex-none">Of {among} documents, those with at least</p>'
-    return f'<form data-do="refine" data-id="{format_identity(node)}">{lead}{select}{button}</form>{note}'
-
-
-def _draw_refining(run: RefiningRun) -> str:
-    """Return a run that refines the topic, with its largest topics and their children as links."""
-    link = draw_run_link(run.number, f"Refined in run {run.number}")
-    met = escape(shorten(" and ".join(run.where), 60))
-    facts = f"{run.documents:,} documents with {met} · {escape(name_state(run.state))}"
-    rows = "".join(_draw_finer_topic(run.number, topic) for topic in run.topics)
-    inside = f'<ul class="ex-finer">{rows}</ul>' if rows else '<p class="ex-none">No topics yet.</p>'
-    return f'<div class="ex-refined" data-key="refined-{run.number}"><p>{link} <small>{facts}</small></p>{inside}</div>'
-
-
-def _draw_finer_topic(run: int, topic: FinerTopic) -> str:
-    children = write_element("span", escape("; ".join(topic.children))) if topic.children else ""
-    link = draw_run_link(run, topic.title, topic.node)
-    return f"<li>{link} <small>{format_percent(topic.share)}</small>{children}</li>"
-
-
-def draw_run_link(run: int, text: str, node: Node | None = None) -> str:
-    """Return a link to a run on Explore, at one of its topics if one is given; it sends ``open-run``."""
-    at = "" if node is None else f"&layer={node.layer}&topic={node.column + 1}"
-    return write_element(
-        "a", escape(text), href=f"?page=explore&run={run}{at}", data_go=True, data_do="open-run", data_number=run,
-        data_id=None if node is None else format_identity(node),
-    )  # fmt: skip
+    usual = min((count.share for count in usable), key=lambda share: abs(share - 0.2), default=0.0)
+    least = counts[0] if counts else None
+    return render("topic.closer_look", node, look, among, least, entries, f"{usual:g}", busy)
 
 
 def draw_run_origin(run: int, text: str, node: Node | None, *, documents: int, exists: bool) -> str:
@@ -178,9 +121,7 @@ def draw_run_origin(run: int, text: str, node: Node | None, *, documents: int, e
         if node is not None
         else f"documents with {shorten(text, 80)}"
     )
-    where = f"run {run}"
-    link = draw_run_link(run, where, node) if exists else f"{where}, which was deleted"
-    return f'<div class="fl-row"><span>Refines {escape(what)} of {link}: {documents:,} of its documents.</span></div>'
+    return render("topic.run_origin", run, what, node, documents, exists)
 
 
 def draw_refine_selection(where: Sequence[str], query: str, selected: int, documents: int, *, busy: bool) -> str:
@@ -199,17 +140,5 @@ def draw_refine_selection(where: Sequence[str], query: str, selected: int, docum
     """
     if not (where or query.strip()) or not 0 < selected < documents:
         return ""
-    button = write_element(
-        "button", "Look closer", type="button", class_="ex-soft", data_open=_DIALOG, disabled=busy, title=_TIP
-    )
-    conditions = escape(shorten(" and ".join([*where, *([query.strip()] if query.strip() else [])]), 200))
-    acts = (
-        '<div class="tp-dialog-acts"><button type="button" class="tp-button" data-close>Cancel</button>'
-        '<button type="submit" class="tp-button tp-strong">Train a run on these</button></div>'
-    )
-    return (
-        f'{button}<dialog id="{_DIALOG}" class="tp-dialog" aria-label="Look closer"><form data-do="refine">'
-        f"<h2>Look closer at {selected:,} documents?</h2><p>The {selected:,} of {documents:,} documents with <b>"
-        f"{conditions}</b> become a corpus of their own, and a run is trained on it in the background.</p>{acts}"
-        "</form></dialog>"
-    )
+    conditions = " and ".join(filter(None, (*where, query.strip())))
+    return render("topic.refine_selection", conditions, selected, documents, busy)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy
@@ -79,7 +80,7 @@ def draw_kpis(run: RunFacts, about: RunHealth) -> str:
     missing = "" if lines else "first one is on its way" if about.state == "running" else "not measured"
     return render(
         "watch.kpis", run, estimate, missing if about.change is None else about, lines,
-        steps={"one": step, "many": STEPS[step]}, card=describe_card(run.process),
+        steps=SimpleNamespace(one=step, many=STEPS[step],), card=describe_card(run.process),
         time=_describe_time(run, about.state),
         spent=f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started",
         layers=_describe_origin(run), heartbeat=_describe_heartbeat(run, about.state),
@@ -139,8 +140,8 @@ def draw_overlay_choice(
     return render("watch.overlays", _name_short(run), draw_stroke(*strokes[0]), shown, offered)
 
 
-def _name_short(run: RunFacts) -> dict[str, Any]:
-    return {"number": run.number, "name": name_run(run)}
+def _name_short(run: RunFacts) -> SimpleNamespace:
+    return SimpleNamespace(number=run.number, name=name_run(run))
 
 
 def draw_choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
@@ -206,18 +207,18 @@ def _describe_layers(run: RunFacts) -> str:
     return f"{widths}, learnt from a budget of {run.settings['layers'][0]}" if run.settings.get("grow") else widths
 
 
-def _describe_estimates(run: RunFacts, health: RunHealth) -> tuple[dict[str, str], list[str]]:
+def _describe_estimates(run: RunFacts, health: RunHealth) -> tuple[SimpleNamespace, list[str]]:
     """Return the main estimate, a dash if there is none yet, and sentences on how all of them are measured."""
     estimates = list_estimates(run, health.latest)
     if not estimates:
         name, protocol = find_estimate_name(run, POINT).capitalize(), f"{describe_estimate(run, POINT)}."
-        return {"name": name, "figure": "–", "protocol": protocol}, []
+        return SimpleNamespace(name=name, figure="–", protocol=protocol), []
     best, *others = estimates
     lines = [f"{best.protocol}."]
     lines += [f"{other.name.capitalize()}: {other.figure}. {other.protocol}." for other in others]
     if best.kind != POINT and health.change is not None:
         lines.append(f"The change is that of the {find_estimate_name(run, POINT)}.")
-    return {"name": best.name.capitalize(), "figure": best.figure, "protocol": lines[0]}, lines
+    return SimpleNamespace(name=best.name.capitalize(), figure=best.figure, protocol=lines[0]), lines
 
 
 def _describe_origin(run: RunFacts) -> str:
@@ -269,18 +270,18 @@ def draw_workers(process: Mapping[str, Any], state: str) -> str:
     return render("watch.workers", shown, hidden, has_cards, facts.dashboard if is_linked else "")
 
 
-def _describe_worker(worker: WorkerFacts) -> dict[str, Any]:
+def _describe_worker(worker: WorkerFacts) -> SimpleNamespace:
     limit = f" of {format_size(worker.limit)}" if worker.limit else ""
     lost = None if worker.lost is None else datetime.fromtimestamp(worker.lost, UTC).astimezone()
-    return {
-        "name": "" if worker.name == worker.address else worker.name,
-        "address": worker.address,
-        "pace": format_rate(worker.tokens_per_second),
-        "memory": f"{format_size(worker.memory)}{limit}",
-        "card": describe_card({"card": worker.card}),
-        "documents": worker.documents,
-        "lost": "" if lost is None else f"{lost:%d %b %H:%M:%S}",
-    }
+    return SimpleNamespace(
+        name="" if worker.name == worker.address else worker.name,
+        address=worker.address,
+        pace=format_rate(worker.tokens_per_second),
+        memory=f"{format_size(worker.memory)}{limit}",
+        card=describe_card({"card": worker.card}),
+        documents=worker.documents,
+        lost="" if lost is None else f"{lost:%d %b %H:%M:%S}",
+    )
 
 
 CARDS = 8  # topics in the preview

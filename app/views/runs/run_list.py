@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import TypeVar
 
 from topiary.app.jobs.estimates import POINT, Estimate, choose_headline, find_estimate_name
 from topiary.app.jobs.plan import STEPS, name_step
@@ -106,45 +107,46 @@ def draw_runs(
     """
     known = known or {run.number for run in runs}
     rows = [
-        {
-            **_describe_row(run, state(run.number), choose_headline(run, latest(run.number)), spark(run.number)),
-            "selected": run.number == selected,
-            "marked": None if marked is None else run.number in marked,
-            "seeded": run.number in seeded,
-            "labelled": run.number in labelled,
-            "bare": run.number in bare,
-            "fork": NO_FORK if run.number in bare else FORK_LABELS if run.number in labelled else FORK,
-            "has_parent": run.parent in known,
-            "lineage": describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known),
-        }
+        SimpleNamespace(
+            **vars(_describe_row(run, state(run.number), choose_headline(run, latest(run.number)), spark(run.number))),
+            selected=run.number == selected,
+            marked=None if marked is None else run.number in marked,
+            seeded=run.number in seeded,
+            labelled=run.number in labelled,
+            bare=run.number in bare,
+            fork=NO_FORK if run.number in bare else FORK_LABELS if run.number in labelled else FORK,
+            has_parent=run.parent in known,
+            lineage=describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known),
+        )
         for run in runs
     ]
     return render("runs.rows", rows)
 
 
-def _describe_row(run: RunFacts, state: str, estimate: Estimate | None, curve: Sequence[float]) -> dict[str, Any]:
+def _describe_row(run: RunFacts, state: str, estimate: Estimate | None, curve: Sequence[float]) -> SimpleNamespace:
+    """Return what the row of a run says of it."""
     line, hint = _describe_state(run, state)
     left = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if state == "running" else None
     spent = f" · {format_span(run.seconds)}" if run.seconds else ""
-    return {
-        "run": run,
-        "state": state,
-        "name": name_run(run),
-        "about": _describe_run(run),
-        "group": _group_runs(run),
-        "line": line,
-        "hint": hint,
-        "done": measure_progress(run.minibatch, run.planned),
-        "steps": STEPS[name_step(run)],
-        "time": spent if left is None else f" · {format_span(left)} left",
-        "has_curve": bool(curve),
-        "curve": draw_sparkline(curve),
-        "figure": format_estimate(estimate),
-        "estimate": find_estimate_name(run, POINT) if estimate is None else estimate.name,
-        "protocol": _NO_ESTIMATE_TIP if estimate is None else f"{estimate.protocol}.",
-        "pace": format_rate(run.tokens_per_second),
-        "verbs": list_verbs(state),
-    }
+    return SimpleNamespace(
+        run=run,
+        state=state,
+        name=name_run(run),
+        about=_describe_run(run),
+        group=_group_runs(run),
+        line=line,
+        hint=hint,
+        done=measure_progress(run.minibatch, run.planned),
+        steps=STEPS[name_step(run)],
+        time=spent if left is None else f" · {format_span(left)} left",
+        has_curve=bool(curve),
+        curve=draw_sparkline(curve),
+        figure=format_estimate(estimate),
+        estimate=find_estimate_name(run, POINT) if estimate is None else estimate.name,
+        protocol=_NO_ESTIMATE_TIP if estimate is None else f"{estimate.protocol}.",
+        pace=format_rate(run.tokens_per_second),
+        verbs=list_verbs(state),
+    )
 
 
 def select_runs(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:

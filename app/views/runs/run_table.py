@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from topiary.app.jobs.estimates import Estimate
@@ -52,12 +53,12 @@ def draw_run_table(rows: Sequence[TableRun], *, waiting: bool) -> str:
         ("Time", "Time of training"),
     ]
     body = [
-        {
-            "run": row.run,
-            "name": name_run(row.run),
-            "state": row.state,
-            "cells": _list_cells(row, [values[place] for _, _, values in differing], kinds, layers, best=best),
-        }
+        SimpleNamespace(
+            run=row.run,
+            name=name_run(row.run),
+            state=row.state,
+            cells=_list_cells(row, [values[place] for _, _, values in differing], kinds, layers, best=best),
+        )
         for place, (row, best) in enumerate(zip(rows, _find_best(rows), strict=True))
     ]
     notes = (

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from databases import open_filled
 from process_samples import more_documents, order, small_corpus
 
 from topiary.app.analysis import document_map
@@ -23,13 +24,11 @@ from topiary.app.jobs.progress import FAILED
 from topiary.engine.document_map.layout import draft_map
 from topiary.engine.pool import Pool
 from topiary.store import corpus_writer, runs, snapshots
-from topiary.store.database import open_database
 
 
 @pytest.fixture
 def file(tmp_path):
-    database = open_database(str(tmp_path / "store.db"))
-    small_corpus(database)
+    database = open_filled(tmp_path / "store.db", small_corpus)
     yield database
     database.close()
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from databases import open_filled
 from inference_samples import DOCUMENTS, plain_model, plant
 
 from topiary.app.analysis.document_table import (
@@ -22,7 +23,7 @@ from topiary.app.live.feed import Feed
 from topiary.engine.hierarchy.shares import cut_shares
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora
-from topiary.store.database import Database, open_database
+from topiary.store.database import Database
 from topiary.store.shares import LayerShares
 
 __all__ = ["plain_model"]
@@ -65,8 +66,7 @@ def test_a_long_line_becomes_its_first_sentence_or_is_cut_at_a_word() -> None:
 
 @pytest.fixture
 def db(tmp_path: Any, plain_model: None) -> Iterator[Database]:
-    db = open_database(str(tmp_path / "store.db"))
-    plant(db)
+    db = open_filled(tmp_path / "store.db", plant)
     yield db
     db.close()
 

@@ -8,6 +8,7 @@ import inference_samples
 import numpy as np
 import pytest
 from class_samples import WRONG, label, plant
+from databases import open_filled
 from inference_samples import NAMES, plain_model, replace_methods
 
 from topiary.app.analysis import predict as classes
@@ -19,14 +20,13 @@ from topiary.app.live.predictions import PredictionCache
 from topiary.engine import models
 from topiary.engine.hierarchy.class_scores import score_predictions
 from topiary.engine.hierarchy.tree import Node
-from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
 
 
 @pytest.fixture
 def db(tmp_path, plain_model):
-    database = open_database(str(tmp_path / "store.db"))
+    database = open_filled(tmp_path / "store.db")
     yield database
     database.close()
 

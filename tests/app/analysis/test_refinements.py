@@ -1,6 +1,7 @@
 """A corpus of the documents of a run: those of a topic, those that meet conditions, and how it is called."""
 
 import pytest
+from databases import open_filled
 from trend_samples import DOCUMENTS, plant_trends
 
 from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
@@ -9,13 +10,11 @@ from topiary.app.cli.main import main
 from topiary.app.ingest.refining import ORIGIN, RefineError
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora
-from topiary.store.database import open_database
 
 
 @pytest.fixture
 def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
-    plant_trends(opened)
+    opened = open_filled(tmp_path / "store.db", plant_trends)
     yield opened
     opened.close()
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from databases import open_filled
 from inference_samples import DOCUMENTS, plain_model, plant
 
 from topiary.app.analysis.document_table import DocumentFilter
@@ -27,7 +28,7 @@ from topiary.app.pages import documents_reading
 from topiary.app.pages.documents_reading import TableRequest, find_selection, must_compile_rows, place_rows
 from topiary.engine.hierarchy.shares import cut_shares
 from topiary.store import corpora, runs, shares
-from topiary.store.database import Database, open_database
+from topiary.store.database import Database
 from topiary.store.shares import LayerShares
 
 __all__ = ["plain_model"]
@@ -35,8 +36,7 @@ __all__ = ["plain_model"]
 
 @pytest.fixture
 def db(tmp_path: Any, plain_model: None) -> Iterator[Database]:
-    db = open_database(str(tmp_path / "store.db"))
-    plant(db)
+    db = open_filled(tmp_path / "store.db", plant)
     yield db
     db.close()
 

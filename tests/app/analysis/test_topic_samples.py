@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from databases import open_filled
 from inference_samples import DOCUMENTS, CountingKernel, arrays, plain_model, plant
 
 from topiary.app.analysis import inference
@@ -13,7 +14,6 @@ from topiary.app.analysis.trends import DocumentGroups, describe_bands, measure_
 from topiary.engine import models
 from topiary.engine.contract import AveragingKernel
 from topiary.store import runs, snapshots
-from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
 
@@ -30,8 +30,7 @@ class DrawingKernel(CountingKernel, AveragingKernel):
 
 @pytest.fixture
 def db(tmp_path, plain_model):
-    db = open_database(str(tmp_path / "store.db"))
-    plant(db)
+    db = open_filled(tmp_path / "store.db", plant)
     yield db
     db.close()
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from databases import open_filled
 from trend_samples import DOCUMENTS, plant_trends
 
 from topiary.app.analysis import typical
@@ -21,7 +22,7 @@ N = 60
 @pytest.fixture
 def corpus(tmp_path):
     """Documents of which the first third has the word ``here`` in place of ``elsewhere``."""
-    db = open_database(str(tmp_path / "store.db"))
+    db = open_filled(tmp_path / "store.db")
     second = np.where(np.arange(N) < N // 3, 1, 2)
     counts = StoredCounts(
         2 * np.arange(N + 1),

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from databases import open_filled
 from inference_samples import DOCUMENTS, NAMES, plain_model, plant, replace_methods
 from office_samples import docx
 
@@ -27,9 +28,7 @@ __all__ = ["plain_model"]
 def store(tmp_path, plain_model):
     """Path of a store with one run that predicts labels."""
     path = str(tmp_path / "store.db")
-    db = open_database(path)
-    plant(db, classes=True)
-    db.close()
+    open_filled(path, plant, classes=True).close()
     return path
 
 

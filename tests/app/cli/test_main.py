@@ -8,11 +8,13 @@ import re
 import subprocess
 import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import garden
 import numpy as np
 import pytest
+from databases import open_filled
 from process_samples import NOBODY
 
 import topiary
@@ -72,11 +74,11 @@ def _block(labels):
 @pytest.fixture
 def filled(store):
     """A store with a corpus, and a run that has points and one snapshot."""
-    return _fill(store, WORDS)
+    open_filled(store, _fill).close()
+    return store
 
 
-def _fill(store, words, **facts):
-    db = open_database(store)
+def _fill(db, words=WORDS, **facts):
     with corpus_writer.write_corpus(db, "food", words) as writer:
         writer.add(_block(-1))
     row = runs.create_run(
@@ -104,8 +106,6 @@ def _fill(store, words, **facts):
     rng = np.random.default_rng(1)
     phi = {"phi.0": rng.dirichlet(np.ones(6), 3).T, "phi.1": rng.dirichlet(np.ones(3), 2).T}
     snapshots.append_snapshot(db, row.number, row.attempt, 4, 0.5, phi | {"r": np.array([1.0, 3.0])} | facts)
-    db.close()
-    return store
 
 
 def call(capsys, *words):
@@ -232,9 +232,7 @@ def test_topics_are_listed_by_layer_and_rank(capsys, filled):
 @pytest.fixture
 def allotment(store):
     """A store with a run whose topics are about planted subjects."""
-    db = open_database(store)
-    garden.plant(db)
-    db.close()
+    open_filled(store, garden.plant).close()
     return store
 
 
@@ -322,7 +320,8 @@ def test_topics_are_listed_with_their_coherence_when_asked(capsys, filled):
 def test_topics_say_why_one_is_weak_and_which_words_are_in_no_title(capsys, store):
     facts = {"npmi.0": np.array([0.2, -0.3, 0.1]), "npmi.1": np.array([0.2, 0.3])}
     facts |= {"spread.0": np.array([0.02, 0.02, 0.8]), "spread.1": np.array([0.1, 0.1])}
-    _fill(store, WORDS, **facts, everywhere=np.array([1]))
+    with closing(open_database(store)) as db:
+        _fill(db, **facts, everywhere=np.array([1]))
     table = read(capsys, "topics", "1", "--layer", "1", "--store", store)
     assert {row["topic"]: row["role"] for row in table} == {"L1:1": "live", "L1:2": "incoherent", "L1:3": "background"}
     _, out, err = call(capsys, "topics", "1", "--layer", "1", "--store", store)
@@ -333,7 +332,8 @@ def test_topics_say_why_one_is_weak_and_which_words_are_in_no_title(capsys, stor
 
 
 def test_topics_name_the_one_of_which_they_are_nearly_the_same(capsys, store):
-    _fill(store, WORDS, **{"phi.1": np.tile([[0.5], [0.3], [0.2]], 2)})
+    with closing(open_database(store)) as db:
+        _fill(db, **{"phi.1": np.tile([[0.5], [0.3], [0.2]], 2)})
     table = read(capsys, "topics", "1", "--all", "--store", store)
     _, out, _ = call(capsys, "topics", "1", "--all", "--store", store)
     assert [(row["topic"], row["twin"]) for row in table if row["layer"] == 2] == [("L2:2", None), ("L2:1", "L2:2")]
@@ -363,7 +363,7 @@ STEERING = ("red\x1b[31m", "bell\x07", "clear\x9b2J", "two\nlines", "rub\x7fout"
     "words", ["topics 1", "quality 1", "compare 1 1", "show 1", "runs", "corpora", "train bell\x07"]
 )
 def test_texts_of_a_corpus_cannot_steer_the_terminal_or_break_a_line(capsys, store, words):
-    _fill(store, STEERING)
+    open_filled(store, _fill, words=STEERING).close()
     db = open_database(store)
     runs.rename_run(db, 1, "my\x1b]0;title\x07")
     annotations.set_label(db, 1, 1, 1, "roses\x1b[2J")
@@ -377,7 +377,7 @@ def test_texts_of_a_corpus_cannot_steer_the_terminal_or_break_a_line(capsys, sto
 
 @pytest.mark.parametrize("words", ["topics 1", "compare 1 1"])
 def test_json_has_every_character_of_a_word_and_prints_no_control_character(capsys, store, words):
-    _fill(store, STEERING)
+    open_filled(store, _fill, words=STEERING).close()
     status, out, _ = call(capsys, *words.split(), "--json", "--store", store)
     assert status == 0
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out)
@@ -762,6 +762,7 @@ def test_every_command_takes_a_store():
 INTERRUPTED = """
 import sys
 import tomllib
+from contextlib import closing
 class CtrlC:
     def find_spec(self, name, *_):
         if name == "topiary.app.cli.show":

@@ -7,6 +7,7 @@ import garden
 import numpy as np
 import pandas as pd
 import pytest
+from databases import open_filled
 
 from topiary.app.cli import main
 from topiary.store import annotations, notes, runs, snapshots
@@ -19,9 +20,7 @@ from topiary.stores import Store
 def call(tmp_path, capsys):
     """A function that runs a command on a store with a finished run; it returns status, output and messages."""
     path = tmp_path / "store.db"
-    db = open_database(path)
-    garden.plant(db)
-    db.close()
+    open_filled(path, garden.plant).close()
 
     def run_command(*words):
         status = main.main([*words, "--store", str(path)])

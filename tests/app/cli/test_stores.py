@@ -6,6 +6,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from databases import open_filled
 from store_samples import claimed_run, flip_snapshot
 
 from topiary.app.cli import main, stores
@@ -16,7 +17,7 @@ from topiary.store.database import find_default_path, open_database
 @pytest.fixture
 def path(tmp_path):
     """A store with a finished run of six snapshots."""
-    db = open_database(tmp_path / "store.db")
+    db = open_filled(tmp_path / "store.db")
     row = claimed_run(db)
     for m in range(1, 7):
         snapshots.append_snapshot(db, row.number, 1, m, 1.0, {"r": np.random.default_rng(m).random(200)})

@@ -8,6 +8,7 @@ from pathlib import Path
 import garden
 import numpy as np
 import pytest
+from databases import open_filled
 
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.read_hierarchy import read_hierarchy
@@ -15,13 +16,12 @@ from topiary.app.export.film import choose_film_tree, measure_changes, render_fi
 from topiary.app.views.tree.picture import draw_tree
 from topiary.engine.hierarchy.topics import unpack_topics
 from topiary.store import runs, snapshots
-from topiary.store.database import open_database
 
 
 @pytest.fixture
 def db(tmp_path):
     """Open a store with a finished run of three snapshots."""
-    opened = open_database(str(tmp_path / "store.db"))
+    opened = open_filled(tmp_path / "store.db")
     row = garden.begin(opened, garden.corpus(opened).number, "first </script> spring")
     for minibatch in (10, 20, 30, 400):
         garden.advance(opened, row, minibatch, snapshot=minibatch != 20)
@@ -88,7 +88,7 @@ def test_a_film_that_is_not_wanted_any_more_is_not_drawn_to_its_end(db):
 @pytest.fixture
 def empty(tmp_path):
     """Open an empty store."""
-    opened = open_database(str(tmp_path / "store.empty"))
+    opened = open_filled(tmp_path / "store.db")
     yield opened
     opened.close()
 

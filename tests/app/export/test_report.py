@@ -5,6 +5,7 @@ import re
 import garden
 import numpy as np
 import pytest
+from databases import open_filled
 from trend_samples import DOCUMENTS, plant_refinement, plant_trends
 
 from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
@@ -27,7 +28,7 @@ from topiary.store.notes import TAG, NewNote
 @pytest.fixture
 def db(tmp_path):
     """Open a store with a finished run whose name is markup."""
-    opened = open_database(str(tmp_path / "store.db"))
+    opened = open_filled(tmp_path / "store.db")
     row = garden.begin(opened, garden.corpus(opened).number, "first <em> spring")
     garden.advance(opened, row, 400, snapshot=True)
     runs.finish_run(opened, row.number, row.attempt, "finished")
@@ -114,8 +115,7 @@ def test_what_cannot_be_written_is_a_sentence(db, stored, tmp_path):
 @pytest.fixture
 def dated(tmp_path):
     """Open a store whose documents have dates, sources and ratings, and stored shares."""
-    opened = open_database(str(tmp_path / "dated.db"))
-    plant_trends(opened)
+    opened = open_filled(tmp_path / "dated.db", plant_trends)
     yield opened
     opened.close()
 
@@ -200,8 +200,7 @@ def test_runs_on_the_documents_of_a_topic_are_listed_under_it_with_their_topics(
 
 def test_without_stored_shares_the_report_says_which_command_computes_them(db, stored, tmp_path):
     assert "rp-trends" not in re.sub("<style>.*</style>", "", render_report(db, *stored), flags=re.DOTALL)
-    unplaced = open_database(str(tmp_path / "unplaced.db"))
-    plant_trends(unplaced, placed=False)
+    unplaced = open_filled(tmp_path / "unplaced.db", plant_trends, placed=False)
     page = open_report(unplaced)
     unplaced.close()
     assert 'class="rp-trends"' not in page

@@ -3,6 +3,7 @@
 import garden
 import numpy as np
 import pytest
+from databases import open_filled
 from trend_samples import DOCUMENTS, plant_trends
 
 from topiary.app.analysis.errors import ReadError
@@ -11,14 +12,13 @@ from topiary.app.export.run_tables import build_table, read_request
 from topiary.app.export.topics import list_topics
 from topiary.engine.lens import periods
 from topiary.store import runs
-from topiary.store.database import open_database
 from topiary.store.errors import NotFound
 
 
 @pytest.fixture
 def db(tmp_path):
     """Open a store with a finished run."""
-    opened = open_database(str(tmp_path / "store.db"))
+    opened = open_filled(tmp_path / "store.db")
     row = garden.begin(opened, garden.corpus(opened).number)
     garden.advance(opened, row, 400, snapshot=True)
     runs.finish_run(opened, row.number, row.attempt, "finished")
@@ -54,8 +54,7 @@ def test_contexts_have_every_match_with_the_text_around_it(db):
 @pytest.fixture
 def dated(tmp_path):
     """Open a store whose documents have dates, sources and shares."""
-    opened = open_database(str(tmp_path / "dated.db"))
-    plant_trends(opened)
+    opened = open_filled(tmp_path / "dated.db", plant_trends)
     yield opened
     opened.close()
 
@@ -123,8 +122,7 @@ def test_without_stored_shares_the_command_that_computes_them_is_named(db):
 
 
 def test_tables_of_a_run_that_trains_have_the_newest_topics_with_shares_and_say_so(tmp_path, capsys):
-    training = open_database(str(tmp_path / "training.db"))
-    plant_trends(training, trains=True)
+    training = open_filled(tmp_path / "training.db", plant_trends, trains=True)
     path, shares = tmp_path / "table.csv", []
     for kind in ("documents", "time", "groups"):
         request = read_request(training, runs.get_run(training, 1), kind)

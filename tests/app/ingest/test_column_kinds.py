@@ -95,7 +95,7 @@ def test_appended_documents_are_read_with_the_kinds_that_are_there(
 
 
 def write_untyped(db: Database, documents: int) -> CorpusRow:
-    """Write a corpus as an earlier version did."""
+    """Write a corpus as a refinement does, which types its columns afterwards."""
     with corpus_writer.write_corpus(db, "earlier", ["word"]) as writer:
         writer.add(
             DocumentBlock(
@@ -111,7 +111,7 @@ def write_untyped(db: Database, documents: int) -> CorpusRow:
     return writer.row
 
 
-def test_columns_of_an_earlier_version_are_typed_once_when_they_are_needed(db: Database) -> None:
+def test_columns_are_typed_once_when_they_are_needed(db: Database) -> None:
     row = write_untyped(db, 40)
     assert list_columns(db, row) == ()
     with mock.patch.object(column_kinds, "_type_columns", wraps=column_kinds._type_columns) as typing:

@@ -37,6 +37,7 @@ def packed_copy(path: Path, ending: str) -> Path:
     return copy
 
 
+@pytest.mark.usefixtures("read_here")
 @pytest.mark.parametrize("ending", PACKERS)
 @pytest.mark.parametrize("name", SINGLE)
 def test_every_reader_of_files_reads_them_compressed(name: str, ending: str, tmp_path: Path, db: Database) -> None:

@@ -1,18 +1,18 @@
 """A corpus of some documents of another: what it keeps, what it leaves out, and where it comes from."""
 
 import pytest
+from databases import open_filled
 from process_samples import small_corpus
 
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.refining import ORIGIN, RefineError, refine_corpus
 from topiary.store import corpora
-from topiary.store.database import open_database
 from topiary.store.errors import Conflict
 
 
 @pytest.fixture
 def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
+    opened = open_filled(tmp_path / "store.db")
     yield opened
     opened.close()
 

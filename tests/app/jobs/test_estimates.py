@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from databases import open_filled
 from hypothesis import given
 from hypothesis import strategies as st
 from store_samples import append_points, claimed_run
@@ -26,7 +27,6 @@ from topiary.app.jobs.estimates import (
     summarize_estimate,
 )
 from topiary.app.live.feed import Feed
-from topiary.store.database import open_database
 from topiary.store.points import Point
 
 PROTOCOL = {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed": 0.8}
@@ -230,7 +230,7 @@ def test_all_windows_at_once_say_what_one_after_the_other_says(points):
 
 @pytest.fixture
 def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
+    opened = open_filled(tmp_path / "store.db")
     yield opened
     opened.close()
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from databases import open_filled
 from process_samples import NOBODY, SMALL, bury, kill_after, open_copy, order, small_corpus, written
 
 from topiary.app.analysis.inference import open_inference
@@ -173,8 +174,7 @@ def test_the_app_orders_a_fork_and_starts_it(db, parent, monkeypatch):
 
 def test_a_datm_run_goes_on_as_sdatm_with_its_topics_and_encoder_and_is_resumed_bit_identical(tmp_path, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
-    db = open_database(tmp_path / "store.db")
-    small_corpus(db, labelled=True)
+    db = open_filled(tmp_path / "store.db", small_corpus, labelled=True)
     texts = {"layers": "6-3", "batch_size": "20"}
     parent = create_run(db, "small", model="datm", texts=texts, minibatches=6, seed=1)
     trainer.train_run(db, parent.number)
@@ -203,8 +203,7 @@ def test_a_datm_run_goes_on_as_sdatm_with_its_topics_and_encoder_and_is_resumed_
 
 
 def test_a_run_that_would_end_before_labels_count_is_refused_but_not_a_fork_that_has_learned_without(tmp_path):
-    db = open_database(tmp_path / "store.db")
-    small_corpus(db, labelled=True)
+    db = open_filled(tmp_path / "store.db", small_corpus, labelled=True)
     texts = {"layers": "6-3"}
     with pytest.raises(NewRunError, match=r"labels count after 500 mini-batches .* and the run has 6"):
         create_run(db, "small", model="sdatm", texts=texts, minibatches=6)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from databases import open_filled
 from process_samples import NOBODY
 
 from topiary.app.ingest.memory import import_texts
@@ -25,7 +26,6 @@ from topiary.app.jobs.gallery import (
 )
 from topiary.app.jobs.progress import Notice, Notifier
 from topiary.store import runs, snapshots
-from topiary.store.database import open_database
 from topiary.store.run_rows import RunRow
 
 
@@ -34,7 +34,7 @@ def db(tmp_path, monkeypatch):
     """A store in which no worker starts and nothing is compiled."""
     monkeypatch.setattr(compile_kernels, "start_compilers", lambda request, store: [])
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
-    database = open_database(str(tmp_path / "store.db"))
+    database = open_filled(tmp_path / "store.db")
     yield database
     database.close()
 

@@ -5,6 +5,7 @@ import json
 import time
 
 import pytest
+from databases import open_filled
 
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import inspect_path
@@ -13,7 +14,6 @@ from topiary.app.jobs import ingest_process, progress
 from topiary.app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
 from topiary.app.jobs.uploads import SentFiles
 from topiary.store import corpora
-from topiary.store.database import open_database
 
 PATIENCE = 60.0
 
@@ -21,7 +21,7 @@ PATIENCE = 60.0
 @pytest.fixture
 def db(tmp_path):
     """A store in a file."""
-    database = open_database(tmp_path / "store.db")
+    database = open_filled(tmp_path / "store.db")
     yield database
     database.close()
 

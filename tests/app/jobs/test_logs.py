@@ -6,11 +6,11 @@ import stat
 
 import garden
 import pytest
+from databases import open_filled
 
 from topiary.app.cli import main
 from topiary.app.jobs import launcher, logs
 from topiary.store import runs
-from topiary.store.database import open_database
 from topiary.stores import open as open_store
 
 
@@ -62,9 +62,7 @@ def test_what_commands_and_python_do_is_recorded_too(log, tmp_path, monkeypatch,
     for name in ("send_request", "requeue_run"):
         monkeypatch.setattr(runs, name, lambda *_, **__: None)
     store = f"sqlite:///{tmp_path / 'store.db'}"
-    db = open_database(store)
-    garden.plant(db)
-    db.close()
+    open_filled(store, garden.plant).close()
     for command in ("stop", "pause", "resume"):
         assert main.main([command, "1", "--store", store]) == 0
     with open_store(store) as opened:

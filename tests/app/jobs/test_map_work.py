@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import psutil
 import pytest
+from databases import open_filled
 from process_samples import NOBODY, order, small_corpus
 
 from topiary.app.analysis import document_map
@@ -17,15 +18,13 @@ from topiary.app.analysis.shares import find_shares
 from topiary.app.jobs import launcher, map_work, process, trainer
 from topiary.app.jobs.progress import Notice
 from topiary.store import runs, shares
-from topiary.store.database import open_database
 from topiary.store.errors import LostClaim
 
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     monkeypatch.delenv("TOPIARY_MAPS")
-    database = open_database(str(tmp_path / "store.db"))
-    small_corpus(database)
+    database = open_filled(tmp_path / "store.db", small_corpus)
     yield database
     database.close()
 

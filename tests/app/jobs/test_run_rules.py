@@ -4,19 +4,18 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from databases import open_filled
 from process_samples import small_corpus
 
 from topiary.app.jobs import new_run, run_rules
 from topiary.app.jobs.run_rules import NewRunError, choose_length, describe_widths, propose_widths
 from topiary.engine import models, settings
 from topiary.store import corpora, runs, snapshots
-from topiary.store.database import open_database
 
 
 @pytest.fixture
 def file(tmp_path):
-    database = open_database(str(tmp_path / "store.db"))
-    small_corpus(database, labelled=True)
+    database = open_filled(tmp_path / "store.db", small_corpus, labelled=True)
     yield database
     database.close()
 
@@ -130,7 +129,7 @@ def test_a_proposal_says_what_a_topic_has_with_it_and_with_its_neighbours(empty_
 
 @pytest.fixture
 def empty_file(tmp_path):
-    database = open_database(str(tmp_path / "store.db"))
+    database = open_filled(tmp_path / "store.db")
     yield database
     database.close()
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from databases import open_filled
 from process_samples import more_documents, order, small_corpus, written
 from sqlalchemy import select
 
@@ -14,13 +15,11 @@ from topiary.app.jobs import claim, new_run, trainer
 from topiary.app.jobs import shares as work
 from topiary.engine.hierarchy.shares import UNITS, cut_shares
 from topiary.store import corpora, corpus_writer, runs, shares, tables
-from topiary.store.database import open_database
 
 
 @pytest.fixture
 def file(tmp_path):
-    database = open_database(str(tmp_path / "store.db"))
-    small_corpus(database, validation=True)
+    database = open_filled(tmp_path / "store.db", small_corpus, validation=True)
     yield database
     database.close()
 

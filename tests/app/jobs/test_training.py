@@ -1,6 +1,5 @@
 """Parts of training that need no process: examples of topics, blocks, views."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -185,26 +184,3 @@ def test_a_tree_is_not_settled_while_its_largest_top_topic_still_falls():
     assert tree(0.3, 0.29).is_settled
     assert not tree(0.44, 0.3).is_settled, "the topic that the start made too large still gives its edges away"
     assert tree(0.2, 0.3).is_settled
-    assert tree().is_settled, "of a checkpoint of an earlier version"
-
-
-@pytest.mark.parametrize("inference", ["tlasgr", "gibbs"])
-def test_a_checkpoint_of_the_time_before_there_were_means_goes_on(inference):
-    corpus = small_corpus(100)
-    config = dlda.Config(layers=(3, 2), batch_size=20, inference=inference)
-    training = Training(corpus, dlda.build(config, mathematics.collect_facts(corpus)), dlda.State, 1)
-    state = training.first_state()
-    made = make_plan(
-        RunOptions(minibatches=4), measure_effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20
-    )
-    position, _ = training.step(training.start(state, made))
-    arrays = training.pack(position)
-    known = {name: array for name, array in arrays.items() if not name.startswith(("state.mean", "state.averaged"))}
-    del known["documents"]
-    again = training.unpack(1, known)
-    assert again.documents == position.documents
-    assert math.isfinite(training.curve_point(training.kernel.find_shown_state(again.state), made))
-    one, two = (training.step(each)[0].state for each in (position, again))
-    for mine, other in zip((*one.phi, one.r, one.topics), (*two.phi, two.r, two.topics), strict=True):
-        np.testing.assert_array_equal(mine, other)
-    assert two.averaged[0].tolist() == [1, 1, 1]

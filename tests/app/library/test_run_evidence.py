@@ -8,6 +8,7 @@ import warnings
 import garden
 import numpy as np
 import pytest
+from databases import open_filled
 from inference_samples import DOCUMENTS, plain_model, plant
 from seed_samples import add_seed, plant_arrays
 from trend_samples import plant_trends
@@ -24,8 +25,7 @@ __all__ = ["plain_model"]
 
 @pytest.fixture
 def run(tmp_path, plain_model):
-    db = open_database(tmp_path / "store.db")
-    plant(db)
+    db = open_filled(tmp_path / "store.db", plant)
     db.close()
     with topiary.open(tmp_path / "store.db") as opened:
         yield opened.runs[1]
@@ -60,8 +60,7 @@ def test_badly_explained_documents_are_the_two_percent_with_the_lowest_fit(run):
 
 
 def test_shares_of_a_word_are_by_period_or_group(tmp_path):
-    db = open_database(tmp_path / "store.db")
-    plant_trends(db)
+    db = open_filled(tmp_path / "store.db", plant_trends)
     db.close()
     with topiary.open(tmp_path / "store.db") as opened:
         run = opened.runs[1]
@@ -77,9 +76,7 @@ def test_shares_of_a_word_are_by_period_or_group(tmp_path):
 def store(tmp_path, plain_model):
     """Open a store with a run of 24 documents, six about each of four topics; topics 2 and 5 were pruned."""
     path = tmp_path / "store.db"
-    db = open_database(path)
-    plant(db, pruned=True)
-    db.close()
+    open_filled(path, plant, pruned=True).close()
     with topiary.open(path) as opened:
         yield opened
 
@@ -93,9 +90,7 @@ def bridged(store):
 def dated(tmp_path):
     """A run of 400 documents with unequal shares of the first two topics of every layer."""
     path = tmp_path / "dated.db"
-    db = open_database(path)
-    plant_trends(db)
-    db.close()
+    open_filled(path, plant_trends).close()
     with topiary.open(path) as opened:
         yield opened.runs[1]
 

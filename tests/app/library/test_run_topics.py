@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from databases import open_filled
 from inference_samples import DOCUMENTS, plain_model, plant
 from seed_samples import add_group, add_seed, plant_arrays
 
@@ -57,8 +58,7 @@ def test_exports_have_a_column_for_it_where_there_are_other_seeds(store, tmp_pat
 
 
 def test_shares_of_all_documents_are_a_sparse_matrix_with_the_columns_of_the_weights(tmp_path, plain_model):
-    db = open_database(tmp_path / "store.db")
-    plant(db)
+    db = open_filled(tmp_path / "store.db", plant)
     db.close()
     with topiary.open(tmp_path / "store.db") as opened:
         run = opened.runs[1]

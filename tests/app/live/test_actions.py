@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import garden
 import pytest
+from databases import open_filled
 from process_samples import NOBODY, order, small_corpus
 
 from topiary.app.ingest.options import ImportOptions
@@ -16,7 +17,6 @@ from topiary.app.live.feed import Feed
 from topiary.app.live.visitor import NotAllowed, Visitor
 from topiary.store import events, full_text, queue, runs
 from topiary.store.annotations import MatchDecision
-from topiary.store.database import open_database
 from topiary.store.errors import NotFound
 from topiary.store.notes import TAG, NewNote
 
@@ -62,8 +62,7 @@ OF_THE_SERVER = {
 @pytest.fixture
 def actions(tmp_path, monkeypatch):
     monkeypatch.setattr(logs, "log_folder", lambda: tmp_path / "logs")
-    db = open_database(tmp_path / "store.db")
-    garden.plant(db)
+    db = open_filled(tmp_path / "store.db", garden.plant)
     feed = Feed(db)
     made = Actions(db.url, feed)
     yield made
@@ -211,8 +210,7 @@ def test_the_seeds_of_the_form_are_a_group_as_the_command_line_makes_it(actions,
 
 @pytest.fixture
 def planted(tmp_path):
-    db = open_database(tmp_path / "store.db")
-    garden.plant(db)
+    db = open_filled(tmp_path / "store.db", garden.plant)
     yield db
     db.close()
 

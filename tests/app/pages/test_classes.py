@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from class_samples import plant
+from databases import open_filled
 from inference_samples import plain_model
 from page_sessions import PageSession
 
@@ -21,7 +22,7 @@ from topiary.app.live.ticks import Tick
 from topiary.app.pages.classes import ClassesPage
 from topiary.app.views.classes.class_report import draw_prediction_progress
 from topiary.store import annotations, runs
-from topiary.store.database import Database, open_database
+from topiary.store.database import Database
 
 __all__ = ["plain_model"]
 
@@ -45,8 +46,7 @@ class Session(PageSession):
 @pytest.fixture
 def db(tmp_path: Any, plain_model: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     monkeypatch.setattr(classes, "BLOCK", 2)
-    db = open_database(str(tmp_path / "store.db"))
-    plant(db)
+    db = open_filled(tmp_path / "store.db", plant)
     yield db
     db.close()
 

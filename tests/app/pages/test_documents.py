@@ -9,6 +9,7 @@ from typing import Any
 
 import class_samples
 import pytest
+from databases import open_filled
 from inference_samples import DOCUMENTS, NASTY, SUBJECTS, arrays, plain_model, plant
 from office_samples import pdf
 from page_sessions import PageSession
@@ -54,8 +55,7 @@ class Session(PageSession):
 
 @pytest.fixture
 def db(tmp_path: Any, plain_model: None) -> Iterator[Database]:
-    db = open_database(str(tmp_path / "store.db"))
-    plant(db, classes=True)
+    db = open_filled(tmp_path / "store.db", plant, classes=True)
     yield db
     db.close()
 
@@ -346,8 +346,7 @@ def test_the_page_begins_with_some_documents_of_the_corpus_of_its_run(session: S
 
 
 def test_documents_that_are_images_are_chosen_from_the_corpus_only(tmp_path: Any, plain_model: None) -> None:
-    db = open_database(str(tmp_path / "images.db"))
-    plant(db, image_shape=(5, 5))
+    db = open_filled(tmp_path / "images.db", plant, image_shape=(5, 5))
     session = Session(db, documents=(3,)).work()
     assert "<textarea" not in session.page._form.html
     assert "as its topics reconstruct it" in session.answer
@@ -359,8 +358,7 @@ def test_documents_that_are_images_are_chosen_from_the_corpus_only(tmp_path: Any
 
 
 def test_topics_keep_their_numbers_where_others_were_pruned(tmp_path: Any, plain_model: None) -> None:
-    db = open_database(str(tmp_path / "pruned.db"))
-    plant(db, pruned=True)
+    db = open_filled(tmp_path / "pruned.db", plant, pruned=True)
     session = Session(db, documents=(0,)).work()
     session.handle("document", number="1").work()
     assert 'data-ids="L1:3" aria-pressed="false"' in session.answer

@@ -2,12 +2,12 @@
 
 import garden
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.film import Film
 from topiary.store import runs, snapshots
-from topiary.store.database import open_database
 
 KEPT = (10, 20, 30, 40, 50, 60, 400)
 
@@ -44,7 +44,7 @@ class Stage:
 @pytest.fixture
 def db(tmp_path):
     """Open a store with a finished run of seven snapshots."""
-    opened = open_database(str(tmp_path / "store.db"))
+    opened = open_filled(tmp_path / "store.db")
     row = garden.begin(opened, garden.corpus(opened).number)
     for minibatch in KEPT:
         garden.advance(opened, row, minibatch, snapshot=True)

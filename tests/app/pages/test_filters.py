@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import garden
 import numpy as np
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, make_layer, plant_trends
 
@@ -16,13 +17,11 @@ from topiary.app.pages.explore import ExplorePage
 from topiary.app.pages.filters import PlacedTopics, SelectionReader, add_condition
 from topiary.app.views.filters import draw_selection
 from topiary.store import runs, shares, snapshots
-from topiary.store.database import open_database
 
 
 @pytest.fixture
 def session(tmp_path):
-    db = open_database(str(tmp_path / "store.db"))
-    plant_trends(db)
+    db = open_filled(tmp_path / "store.db", plant_trends)
     yield PageSession(db, "explore")
     db.close()
 
@@ -73,8 +72,7 @@ def test_the_tree_follows_a_filter_and_a_click_takes_it_away(session):
 
 @pytest.fixture
 def training(tmp_path):
-    db = open_database(str(tmp_path / "training.db"))
-    plant_trends(db, trains=True)
+    db = open_filled(tmp_path / "training.db", plant_trends, trains=True)
     yield db
     db.close()
 
@@ -129,8 +127,7 @@ def test_the_shares_are_measured_again_when_the_run_has_ended(training):
 
 
 def test_without_any_shares_one_sentence_says_when_they_come(tmp_path):
-    db = open_database(str(tmp_path / "new.db"))
-    plant_trends(db, placed=False, trains=True)
+    db = open_filled(tmp_path / "new.db", plant_trends, placed=False, trains=True)
     reader, _, _ = measure(PageSession(db, "explore"), "source=herald")
     assert "computed while the run trains, and when it ends; shares are those of all documents." in reader.answer.fault
     db.close()

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_map, plant_trends
 
@@ -14,7 +15,6 @@ from topiary.app.pages.map_tab import MapTab, MapView, read_polygon
 from topiary.app.pages.session import from_query, to_query
 from topiary.app.views.document_map import NOT_SELECTED
 from topiary.store import corpora
-from topiary.store.database import open_database
 from topiary.store.errors import Conflict
 
 
@@ -96,8 +96,7 @@ class Session(PageSession):
 
 @pytest.fixture
 def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
-    plant_map(opened)
+    opened = open_filled(tmp_path / "store.db", plant_map)
     yield opened
     opened.close()
 
@@ -226,8 +225,7 @@ def test_a_condition_that_means_nothing_is_said_and_all_points_stay(session):
 
 
 def test_without_a_map_one_is_made_and_its_progress_shown(tmp_path):
-    db = open_database(str(tmp_path / "store.db"))
-    plant_trends(db)
+    db = open_filled(tmp_path / "store.db", plant_trends)
     session = Session(db)
     assert session.asked == [("make", 1, DOCUMENTS)]
     assert "a rough one appears first" in session.controls
@@ -246,8 +244,7 @@ def test_without_a_map_one_is_made_and_its_progress_shown(tmp_path):
 
 
 def test_without_shares_a_map_is_made_on_demand_only(tmp_path):
-    db = open_database(str(tmp_path / "store.db"))
-    plant_trends(db, placed=False)
+    db = open_filled(tmp_path / "store.db", plant_trends, placed=False)
     session = Session(db)
     assert session.asked == []
     assert "have no map yet" in session.controls
@@ -257,8 +254,7 @@ def test_without_shares_a_map_is_made_on_demand_only(tmp_path):
 
 
 def test_a_draft_is_shown_as_such_and_the_finished_map_is_asked_for(tmp_path):
-    db = open_database(str(tmp_path / "store.db"))
-    plant_map(db, finished=False)
+    db = open_filled(tmp_path / "store.db", plant_map, finished=False)
     session = Session(db)
     assert "rough map" in session.controls
     assert session.tab._map.url

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from class_samples import plant
+from databases import open_filled
 
 from topiary.app.jobs.cluster import place
 from topiary.app.jobs.run_rules import NewRunError, RunRequest, list_objections
@@ -81,8 +82,7 @@ class Page:
 
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Page]:
-    db = open_database(str(tmp_path / "store.db"))
-    plant(db)
+    db = open_filled(tmp_path / "store.db", plant)
     yield Page(db)
     db.close()
 

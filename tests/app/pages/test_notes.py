@@ -6,6 +6,7 @@ from typing import Any
 
 import garden
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 
 from topiary.app.live.actions import Actions
@@ -13,7 +14,7 @@ from topiary.app.pages.compare import ComparePage
 from topiary.app.pages.documents import DocumentsPage
 from topiary.app.pages.explore import ExplorePage
 from topiary.store import notes, runs, snapshots
-from topiary.store.database import Database, open_database
+from topiary.store.database import Database
 from topiary.store.notes import TAG, NewNote
 
 
@@ -48,8 +49,7 @@ class Session(PageSession):
 
 @pytest.fixture
 def db(tmp_path: Any) -> Iterator[Database]:
-    opened = open_database(str(tmp_path / "store.db"))
-    garden.plant(opened)
+    opened = open_filled(tmp_path / "store.db", garden.plant)
     yield opened
     opened.close()
 

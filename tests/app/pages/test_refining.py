@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_refinement, plant_trends
 
@@ -18,7 +19,6 @@ from topiary.app.pages.trends import TrendsPage
 from topiary.app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs, snapshots
-from topiary.store.database import open_database
 
 
 class Session(PageSession):
@@ -43,8 +43,7 @@ class Session(PageSession):
 @pytest.fixture
 def db(tmp_path, monkeypatch):
     monkeypatch.setattr(launcher, "start_queued_runs", lambda *_: None)
-    opened = open_database(str(tmp_path / "store.db"))
-    plant_trends(opened)
+    opened = open_filled(tmp_path / "store.db", plant_trends)
     yield opened
     opened.close()
 
@@ -144,8 +143,7 @@ def test_too_few_documents_and_unknown_shares_are_one_sentence(db, tmp_path):
     assert list_refinements(db, 1) == []
     few = open_explore(db, where=("day=2004-01-01..2004-01-05",)).page._detail.html
     assert "too few for a run, which needs 20" in read_section(few)
-    unplaced = open_database(str(tmp_path / "unplaced.db"))
-    plant_trends(unplaced, placed=False)
+    unplaced = open_filled(tmp_path / "unplaced.db", plant_trends, placed=False)
     assert "computed when the run ends" in read_section(open_explore(unplaced).page._detail.html)
     unplaced.close()
 

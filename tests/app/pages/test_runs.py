@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from class_samples import plant
+from databases import open_filled
 from page_sessions import PageSession
 
 from topiary.app.jobs import process, progress
@@ -24,13 +25,13 @@ from topiary.app.views.runs.notices import explain_missing_run
 from topiary.app.views.runs.run_list import NO_FORK, draw_sparkline
 from topiary.app.views.top_bar import VisitorPlace, draw_top_bar
 from topiary.store import runs
-from topiary.store.database import Database, open_database
+from topiary.store.database import Database
 from topiary.store.points import Point
 
 
 @pytest.fixture
 def db(tmp_path: Any) -> Iterator[Database]:
-    db = open_database(str(tmp_path / "store.db"))
+    db = open_filled(tmp_path / "store.db")
     yield db
     db.close()
 

@@ -5,6 +5,7 @@ import re
 import garden
 import pandas as pd
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 from trend_samples import plant_trends
 
@@ -16,7 +17,6 @@ from topiary.app.pages.documents_table import DocumentTable
 from topiary.app.pages.explore import ExplorePage
 from topiary.app.pages.trends import TrendsPage
 from topiary.store import notes
-from topiary.store.database import open_database
 from topiary.store.notes import TAG, NewNote
 
 
@@ -45,8 +45,7 @@ class Session(PageSession):
 
 @pytest.fixture
 def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
-    plant_trends(opened)
+    opened = open_filled(tmp_path / "store.db", plant_trends)
     yield opened
     opened.close()
 
@@ -65,6 +64,7 @@ def save_report(session, topics, quotes="three"):
     """Return the report that the browser gets, and its name; None if it gets nothing."""
     reports = []
     session.page._tree.hand_over = lambda name, text: reports.append((name, text))
+    session.page.handle({"do": "report"})
     session.page.handle({"do": "save-report", "form": {"topics": topics, "quotes": quotes}})
     session.work()
     return reports[0] if reports else None
@@ -104,8 +104,7 @@ def test_a_report_from_the_page_has_the_tree_on_screen(db):
 
 
 def test_a_report_from_the_page_of_a_run_that_trains_is_on_the_newest_topics_with_shares(tmp_path):
-    db = open_database(str(tmp_path / "training.db"))
-    plant_trends(db, trains=True)
+    db = open_filled(tmp_path / "training.db", plant_trends, trains=True)
     session = open_explore(db)
     assert session.page._hierarchy.minibatch == 500
     _, report = save_report(session, "all", "none")

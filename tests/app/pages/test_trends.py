@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_trends
 
@@ -53,8 +54,7 @@ class Session(PageSession):
 
 @pytest.fixture
 def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
-    plant_trends(opened)
+    opened = open_filled(tmp_path / "store.db", plant_trends)
     yield opened
     opened.close()
 
@@ -237,8 +237,7 @@ def test_a_message_that_makes_no_sense_changes_nothing(db, message):
 
 
 def test_it_says_why_there_is_nothing_to_show(tmp_path):
-    with_nothing = open_database(str(tmp_path / "other.db"))
-    plant_trends(with_nothing, placed=False)
+    with_nothing = open_filled(tmp_path / "other.db", plant_trends, placed=False)
     placing = Session(with_nothing)
     assert "are being placed in the topics of this run" in placing.html
     placing.places = False

@@ -4,6 +4,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 from process_samples import order, small_corpus
 
@@ -13,15 +14,13 @@ from topiary.app.live.ticks import Tick
 from topiary.app.pages.session import View
 from topiary.app.pages.watch import FailedRun, TopicPreview, WatchPage
 from topiary.store import runs
-from topiary.store.database import open_database
 from topiary.store.points import Point
 
 
 @pytest.fixture
 def db(tmp_path):
     """Open a store with a small corpus."""
-    opened = open_database(str(tmp_path / "store.db"))
-    small_corpus(opened)
+    opened = open_filled(tmp_path / "store.db", small_corpus)
     yield opened
     opened.close()
 

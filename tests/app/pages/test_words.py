@@ -3,12 +3,12 @@
 import re
 
 import pytest
+from databases import open_filled
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_trends
 
 from topiary.app.pages.session import from_query, to_query
 from topiary.app.pages.words import WordPage
-from topiary.store.database import open_database
 
 
 class Session(PageSession):
@@ -33,8 +33,7 @@ class Session(PageSession):
 
 @pytest.fixture
 def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
-    plant_trends(opened)
+    opened = open_filled(tmp_path / "store.db", plant_trends)
     yield opened
     opened.close()
 

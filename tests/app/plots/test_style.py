@@ -9,6 +9,7 @@ from pathlib import Path
 import holoviews as hv
 import numpy as np
 import pytest
+from databases import open_filled
 from inference_samples import plain_model, plant
 from matplotlib import pyplot
 from store_samples import append_points
@@ -237,9 +238,7 @@ def test_a_file_that_cannot_be_written_is_said_in_one_sentence(store, tmp_path, 
 
 def test_a_run_without_points_has_no_curves(tmp_path, plain_model, capsys):
     path = str(tmp_path / "store.db")
-    db = open_database(path)
-    plant(db)
-    db.close()
+    open_filled(path, plant).close()
     for kind in ("perplexity", "steps"):
         assert command(path, 1, kind, "--output", tmp_path / "figure.pdf") == 2
     said = capsys.readouterr().err

@@ -1,11 +1,11 @@
 """Figures of topics over time and by group: the numbers of the page and the tables, drawn for print."""
 
 import re
-from contextlib import closing
 
 import holoviews as hv
 import numpy as np
 import pytest
+from databases import open_filled
 from matplotlib import pyplot
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
@@ -29,9 +29,7 @@ YEARS = np.array([f"{year}-01-01" for year in range(1990, 2021)], "datetime64[ms
 def store(tmp_path_factory):
     """Path of a store with a run whose documents have dates, sources and shares."""
     path = str(tmp_path_factory.mktemp("dated") / "store.db")
-    db = open_database(path)
-    plant_trends(db)
-    db.close()
+    open_filled(path, plant_trends).close()
     return path
 
 
@@ -72,8 +70,7 @@ def test_topics_over_time_have_the_numbers_of_the_table(store):
 
 def test_figures_of_a_run_that_trains_have_the_newest_shares_and_name_their_step(tmp_path):
     path = str(tmp_path / "training.db")
-    with closing(open_database(path)) as db:
-        plant_trends(db, trains=True)
+    open_filled(path, plant_trends, trains=True).close()
     table = read_table(path, "groups", column="source").set_index(["topic", "group"]).sort_index()
     figure = plots.groups((path, 1), column="source")
     assert find_parts(figure, hv.Points)[0].dimension_values(0).tolist() == table["share"].tolist()

@@ -1,6 +1,9 @@
 """Where the form leads, and what it says."""
 
+from urllib.parse import urlencode
+
 import pytest
+from raw_sessions import ANALYSTS
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
 from topiary.app.server.access import Authentication, Passwords
@@ -27,6 +30,16 @@ def test_a_request_without_a_login_matches_and_one_with_it_does_not():
     request = HTTPServerRequest(start_line=line, headers=HTTPHeaders({"Cookie": f"{authentication.cookie}={cookie}"}))
     assert WithoutLogin(authentication).match(request) is None
     assert WithoutLogin(authentication).match(HTTPServerRequest(start_line=line, headers=HTTPHeaders())) == {}
+
+
+def test_wrong_passwords_are_refused_and_soon_have_to_wait(server):
+    answers = [server.ask("/login", urlencode({"password": f"guess {n}"}).encode()).status for n in range(7)]
+    assert answers[:5] == [403] * 5
+    assert answers[-1] == 429
+    answer = server.ask("/login", urlencode({"password": ANALYSTS}).encode())
+    assert answer.status == 429  # not even the right one, until the time is over
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert "Too many wrong passwords" in answer.text
 
 
 def test_a_wait_is_said_in_words():

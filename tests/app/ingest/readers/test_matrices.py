@@ -130,6 +130,7 @@ def test_matlab_observed_and_scored_parts_add_up_to_the_test_documents(tmp_path:
     assert corpora.load_corpus(db, row.number).labels.tolist() == [0, 1, 0, 1, 1]
 
 
+@pytest.mark.usefixtures("read_here")
 def test_matlab_without_test_documents_is_split_by_seed(tmp_path: Path, db: Database) -> None:
     row = import_path(db, matlab(tmp_path, wordsTest=None, wordsHeldout=None, labelsTest=None))
     assert not row.has_scored
@@ -167,6 +168,7 @@ def test_one_image_file_finds_its_labels_and_is_split_by_seed(tmp_path: Path, db
     assert row.label_names == ("3", "7")
 
 
+@pytest.mark.usefixtures("read_here")
 def test_counts_are_pruned_only_when_asked_for(tmp_path: Path, db: Database) -> None:
     path = matlab(tmp_path)
     whole = import_path(db, path, ImportOptions(name="whole"))

@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pytest
 import store_samples
+from databases import open_filled
 from process_samples import SMALL, small_corpus, written
 
 from topiary.app.jobs import new_run, trainer
@@ -29,7 +30,7 @@ from topiary.engine.corpus import Corpus
 from topiary.store import arrays as stored
 from topiary.store import checkpoints, events, runs
 from topiary.store.corpus_rows import CorpusRow
-from topiary.store.database import Database, open_database
+from topiary.store.database import Database
 from topiary.store.errors import StoreError
 
 distributed = pytest.importorskip("distributed")
@@ -81,7 +82,7 @@ def bits(arrays: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
     """A small corpus in a store with a claimed run, and as the engine reads it."""
-    db = open_database(str(tmp_path / "store.db"))
+    db = open_filled(tmp_path / "store.db")
     row = small_corpus(db, labelled=True)
     runs.claim_run(db, store_samples.new_run(db, row.number).number, {"pid": 1, "host": "here"})
     yield db, row, load_corpus(db, row)
@@ -246,8 +247,7 @@ SWEPT = {"layers": "6-3", "inference": "gibbs"}
 
 @pytest.fixture
 def file(tmp_path) -> Iterator[Database]:
-    db = open_database(str(tmp_path / "store.db"))
-    small_corpus(db)
+    db = open_filled(tmp_path / "store.db", small_corpus)
     yield db
     db.close()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import psutil
 import pytest
+from databases import open_filled
 from process_samples import NOBODY, SMALL, ended, order, small_corpus, wait_for, written
 
 from topiary.app.jobs import control, launcher, map_work, new_run, trainer
@@ -15,7 +16,7 @@ from topiary.app.jobs.cluster import place, whole
 from topiary.app.jobs.new_run import create_runs
 from topiary.app.jobs.run_rules import RunRequest
 from topiary.store import events, runs
-from topiary.store.database import Database, open_database
+from topiary.store.database import Database
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
@@ -26,8 +27,7 @@ def file(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     """A store with a corpus; nothing was sent anywhere yet."""
     monkeypatch.setattr(whole, "_sent", {})
     monkeypatch.setattr(whole, "_failed", {})
-    db = open_database(str(tmp_path / "store.db"))
-    small_corpus(db)
+    db = open_filled(tmp_path / "store.db", small_corpus)
     yield db
     db.close()
 
