@@ -220,7 +220,7 @@ def _open_sources(
 
 
 def _add_samples(reader: TopicReader, run: RunRow, hierarchy: Hierarchy, use: LayerUse, layer: int) -> LayerUse:
-    from topiary.app.analysis.inference import sample_topics  # loads the compiler
+    from topiary.app.analysis.topic_samples import sample_topics  # loads the compiler
 
     snapshot = find_snapshot(reader.db, run.number, hierarchy.snapshot)
     samples = reader.fetch("samples", snapshot.number, partial(sample_topics, reader.db, run, snapshot))

@@ -239,7 +239,7 @@ def collect_topic_facts(
         return facts
     found = topics.unpack_topics(arrays, shown=True)
     presentation = _present_as_stored(found)
-    coherences = _measure_npmi(corpus, presentation)
+    coherences = measure_npmi(corpus, presentation)
     facts |= {"everywhere": common} | {f"npmi.{layer}": values for layer, values in enumerate(coherences)}
     known = not found.links and all(spread is not None for spread in spreads)
     chosen = titles.choose_titles(
@@ -280,11 +280,6 @@ def _find_earlier(tables: Sequence[Array], arrays: Mapping[str, Array]) -> list[
     return found
 
 
-def measure_npmi(corpus: Corpus, found: Topics) -> list[Array]:
-    """Return the document NPMI of the first words of every topic over the training documents, (K_l,) a layer."""
-    return _measure_npmi(corpus, _present_as_stored(found))
-
-
 def _present_as_stored(found: Topics) -> effects.Presentation:
     """Return the topics as users see them, in the precision in which they are stored."""
     return effects.present_hierarchy(
@@ -292,7 +287,8 @@ def _present_as_stored(found: Topics) -> effects.Presentation:
     )
 
 
-def _measure_npmi(corpus: Corpus, presentation: effects.Presentation) -> list[Array]:
+def measure_npmi(corpus: Corpus, presentation: effects.Presentation) -> list[Array]:
+    """Return the document NPMI of the first words of every topic over the training documents, (K_l,) a layer."""
     first_words = [
         topics.find_relevant_words(table, topics.compute_shares(weights), coherence.WORDS)[0]
         for table, weights in zip(presentation.words, presentation.popularity, strict=True)
