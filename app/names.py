@@ -1,6 +1,7 @@
 """Names that all fronts share: of models, samplers, states and choices; and numbers with their nouns and signs."""
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
 
 STATES = {
     "queued": "waiting",
@@ -17,8 +18,8 @@ UNFINISHED = (*COMING, "paused")  # or may have them
 BROKEN = ("failed", "silent")  # states in which a run needs help
 Axis: TypeAlias = Literal["minibatches", "documents", "seconds"]  # against which curves are drawn
 AXES: tuple[Axis, ...] = ("minibatches", "documents", "seconds")
+UNITS = ("day", "week", "month", "quarter", "year", "decade")  # lengths of periods, as in `engine.lens.periods`
 IntervalKind: TypeAlias = Literal["documents", "topics"]  # of which differences intervals are: topics has both
-INTERVALS: tuple[IntervalKind, ...] = ("documents", "topics")
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}  # units of bytes
 MODELS = {
     "sdatm": "sDATM",
@@ -36,8 +37,75 @@ INFERENCES = {
     "bcdf": "bCDF",
     "gibbs": "Gibbs sampling",
 }
-MOVING = {"1": "No smoothing", "3": "Mean of 3", "5": "Mean of 5", "9": "Mean of 9"}
 UNDATED = ("document has no date and is", "documents have no date and are")  # nouns for `plural`
+
+
+class Choice(NamedTuple):
+    """A choice of a visitor: a field of the view and its link, the element of a form, and an option of commands.
+
+    Attributes
+    ----------
+    name : str
+        The field of the view, and what the element sends.
+    texts : mapping of str to str
+        What the element says for each value; the first value is chosen at first.
+    label, hint : str
+        The name of the element, and what it says on hover.
+    option, help : str
+        The option of commands.
+    unset : str
+        The value that commands do not offer, because it is that of a missing option.
+    """
+
+    name: str
+    texts: Mapping[str, str]
+    label: str
+    hint: str
+    option: str
+    help: str
+    unset: str = ""
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The values that commands offer."""
+        return tuple(value for value in self.texts if value != self.unset)
+
+
+UNIT = Choice(
+    "unit",
+    {"automatic": "Periods: automatic"} | {unit: f"{unit.capitalize()}s" for unit in UNITS},
+    "Periods",
+    "Length of the periods",
+    "--unit",
+    "of time: length of the periods (default: by density)",
+    unset="automatic",
+)
+MOVING = Choice(
+    "moving",
+    {"1": "No smoothing", "3": "Mean of 3", "5": "Mean of 5", "9": "Mean of 9"},
+    "Smoothing",
+    "Moving mean of periods",
+    "--moving",
+    "of time: mean of so many periods",
+    unset="1",
+)
+WEIGH = Choice(
+    "weigh",
+    {"tokens": "By words", "documents": "By documents"},
+    "Weight of a document",
+    "By words, a long document counts more than a short one; by documents, all count alike",
+    "--by",
+    "of time and groups: weight of a document, its words or 1 (default: tokens)",
+)
+INTERVAL = Choice(
+    "interval",
+    {"documents": "Usual intervals", "topics": "Wider intervals"},
+    "Intervals",
+    "Intervals from the differences between documents, or wider ones that also have those between samples of the "
+    "topics",
+    "--interval",
+    "of time and groups: intervals from differences between documents (default), or also between samples of the topics",
+)
 
 
 def name_state(name: str) -> str:

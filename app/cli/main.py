@@ -15,15 +15,13 @@ from topiary.app.cli.parser import (
     read_setting_values,
     read_share,
     read_size,
-    read_unit,
     read_weight,
-    read_weighting,
     read_whole,
     threads,
 )
 from topiary.app.ingest import options
 from topiary.app.machine import LARGEST_UPLOAD
-from topiary.app.names import AXES, INTERVALS
+from topiary.app.names import AXES, INTERVAL, MOVING, UNIT, WEIGH, Choice
 from topiary.app.plots.request import KINDS
 
 PORTS = 65535
@@ -309,12 +307,15 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 _COLUMN_HELP = "of time and groups (default: the first that fits)"
-_UNIT_HELP = "of time: length of the periods, from day to decade (default: by density)"
-_INTERVAL_HELP = (
-    "of time and groups: intervals from differences between documents (default), or also between samples of the topics"
-)
-_BY_HELP = "of time and groups: weight of a document, its tokens (default) or that of all documents alike (documents)"
 _WHERE_HELP = "only documents with this value, such as source=BBC, date=2004..2005 or L2:17=20%%..; may be repeated"
+
+
+def _add_choice(parser: Parser, choice: Choice, default: str | None = None) -> None:
+    """Add the option of a choice that pages offer too."""
+    kind = int if choice.offered[0].isdecimal() else str
+    parser.add_argument(
+        choice.option, type=kind, choices=tuple(map(kind, choice.offered)), default=default, help=choice.help
+    )
 
 
 def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -352,9 +353,9 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     export.add_argument("--query", default="", help='of contexts, documents: words, "a phrase" or /a pattern/')
     export.add_argument("--column", default="", metavar="NAME", help=_COLUMN_HELP)
-    export.add_argument("--unit", type=read_unit, metavar="UNIT", help=_UNIT_HELP)
-    export.add_argument("--by", type=read_weighting, metavar="WEIGHT", default="tokens", help=_BY_HELP)
-    export.add_argument("--interval", choices=INTERVALS, default="documents", help=_INTERVAL_HELP)
+    _add_choice(export, UNIT)
+    _add_choice(export, WEIGH, default="tokens")
+    _add_choice(export, INTERVAL, default="documents")
     refine = _add_command(commands, "refine", "export.refine", "make a corpus of the documents of a topic")
     _add_run(refine)
     refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
@@ -382,10 +383,8 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--width", default="column", metavar="WIDTH", help=width_help)
     figure.add_argument("--x", choices=AXES, help="x-axis of curves (default: documents; of steps minibatches)")
     figure.add_argument("--column", metavar="NAME", help=_COLUMN_HELP)
-    figure.add_argument("--unit", type=read_unit, metavar="UNIT", help=_UNIT_HELP)
-    figure.add_argument("--moving", type=int, choices=(3, 5, 9), help="of time: mean of so many periods")
-    figure.add_argument("--by", type=read_weighting, metavar="WEIGHT", help=_BY_HELP)
-    figure.add_argument("--interval", choices=INTERVALS, help=_INTERVAL_HELP)
+    for choice in (UNIT, MOVING, WEIGH, INTERVAL):
+        _add_choice(figure, choice)
     where_help = f"of time and groups: {_WHERE_HELP}"
     figure.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
     _add_minibatch(figure)

@@ -3,9 +3,9 @@
 import argparse
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn
 
 from topiary.app.cli.console import write_output
 from topiary.app.ingest.options import LARGEST_COUNT
@@ -137,23 +137,3 @@ def read_seed_list(text: str) -> tuple[int, ...]:
         return read_seeds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def read_unit(text: str) -> str:
-    """Return the unit of periods; raise an error for any other text."""
-    from topiary.engine.lens.periods import UNITS  # loads the compiler, which --help does without
-
-    return _read_choice(text, UNITS)
-
-
-def read_weighting(text: str) -> str:
-    """Return what a document counts; raise an error for any other text."""
-    from topiary.engine.lens.moments import Weighting
-
-    return _read_choice(text, get_args(Weighting))
-
-
-def _read_choice(text: str, known: Sequence[str]) -> str:
-    if text not in known:
-        raise argparse.ArgumentTypeError(f"must be one of {', '.join(known)}; got {text!r}")
-    return text

@@ -378,21 +378,10 @@ def _write_figure(arguments: argparse.Namespace, request: FigureRequest) -> str:
 
 
 def _make_figure_request(arguments: argparse.Namespace) -> FigureRequest:
-    return FigureRequest(
-        read_width(arguments.width),
-        arguments.layer,
-        tuple(arguments.topics),
-        arguments.x,
-        arguments.minibatch,
-        arguments.threshold,
-        arguments.most,
-        arguments.column,
-        arguments.unit,
-        arguments.moving,
-        arguments.by,
-        tuple(arguments.where),
-        arguments.interval,
-    )
+    """Return the options of a figure that the arguments hold."""
+    given = vars(arguments) | {"topic": tuple(arguments.topics), "where": tuple(arguments.where)}
+    given["width"] = read_width(arguments.width)
+    return FigureRequest(**{name: given[name] for name in FigureRequest._fields})
 
 
 def _refuse_ignored_option(kind: str, used_options: tuple[str, ...], request: FigureRequest) -> None:

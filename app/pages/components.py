@@ -146,6 +146,7 @@ class Board(Component):
 
 _LEAST_PIXELS = 50  # width and height of a window; a smaller one is about to appear or disappear
 _ASPECTS = (0.6, 2.6)  # smallest and largest width / height of a tree
+_STEP = 4.0  # pixels by which windows differ for which a picture is drawn again
 _SAME_ASPECT = 0.12  # relative change of width / height below which a tree is not drawn again
 _MEDIA_TYPES = {"html": "text/html", "svg": "image/svg+xml", "json": "application/json", "csv": "text/csv"}
 
@@ -202,3 +203,9 @@ def read_aspect(message: Message, before: float) -> float | None:
         return None
     aspect = min(_ASPECTS[1], max(_ASPECTS[0], width / height))
     return aspect if abs(aspect / before - 1) > _SAME_ASPECT else before
+
+
+def read_window(message: Message) -> tuple[float, float]:
+    """Return width and height of a window from a message that has them, in steps of a few pixels."""
+    width, height = (max(200.0, min(4000.0, message[side] // _STEP * _STEP)) for side in ("width", "height"))
+    return width, height

@@ -11,6 +11,7 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_ide
 from topiary.app.export import trees
 from topiary.app.pages.components import Board, Message, TreeView
 from topiary.app.pages.explore_reading import (
+    LISTED,
     ONLY_TREE,
     OWN_LAYER,
     FetchedHierarchy,
@@ -39,9 +40,11 @@ from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic
 from topiary.app.views.explore.controls import (
     ControlState,
     SnapshotOption,
+    draw_answer,
     draw_controls,
     draw_map_foot,
     draw_map_legend,
+    draw_tiles_foot,
     draw_tree_foot,
 )
 from topiary.app.views.explore.detail import ONLY_ROOT, draw_column_topics, draw_missing_topic, draw_topic
@@ -65,6 +68,7 @@ from topiary.app.views.tree.opening import (
     list_top_topics,
 )
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree, reveal_topic
+from topiary.app.views.tree.tiles import TileRows, TilesChoice, draw_tiles
 from topiary.app.views.tree.tree_svg import draw_more_offer
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.notes import NewNote
@@ -78,6 +82,8 @@ _WATCHED = (
 
 
 _RECUT = ("roots", "direction", "part")  # a change of one of these resets the number of topics drawn
+# fields of the view that say something about a tree: a link with one of them shows it
+_TREE_FIELDS = ("roots", "closed", "most", "threshold", "detail", "direction", "part", "sure")
 # fields of the view that choose the part of the graph to draw
 _CUT_FIELDS = {"roots", "closed", "hidden", "most", "threshold", "detail", "direction", "part", "light", "sure"}
 
@@ -90,7 +96,7 @@ def build_explore_page(context: Context) -> Viewable:
 class ExplorePage(TreePage):
     """The explore page of one session: it draws the chosen hierarchy, and turns clicks into changes of the view."""
 
-    fields: ClassVar = {name: name for name in ("relevance", "picture", "relation", "snapshot", "label")}
+    fields: ClassVar = {name: name for name in ("relevance", "relation", "snapshot", "label")}
     presets: ClassVar = {
         "popular": {"roots": (), "closed": (), "hidden": (), "part": "union", "direction": "down"},
         "unhide": {"hidden": ()},
@@ -114,6 +120,8 @@ class ExplorePage(TreePage):
         self._original: Hierarchy | None = None  # the same hierarchy as cached for all sessions
         self._previous: Hierarchy | None = None  # the snapshot shown before the newest one
         self._drawing: TreeDrawing | None = None
+        self._tiles: TileRows | None = None
+        self._is_narrow = False  # whether the window has no room for tiles: the list says what they would
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._repeat)  # (run, snapshot)
         self._moments: tuple[SnapshotOption, ...] = ()
         self._first_roots: tuple[Node, ...] = ()
@@ -254,6 +262,25 @@ class ExplorePage(TreePage):
         elif value in CHOICES["detail"]:
             self._put(detail=value, threshold=None)
 
+    @on("picture")
+    def _choose_picture(self, value: str) -> None:
+        if value in CHOICES["picture"]:
+            self._put(
+                picture=value, **({field: DEFAULTS[field] for field in _TREE_FIELDS} if value == "topics" else {})
+            )
+
+    @on("apart")
+    def _set_apart(self, hierarchy: Hierarchy, topic: Node) -> None:
+        """Put a topic of the top layer into the bar at the foot of the tiles, or back; one stays."""
+        hidden = toggle_identity(self._view.hidden, format_identity(topic))
+        tops = {format_identity(node) for node in hierarchy.nodes(hierarchy.n_layers)}
+        if topic.layer == hierarchy.n_layers and not tops <= {*hidden}:
+            self._put(hidden=hidden)
+
+    @on("list")
+    def _toggle_list(self) -> None:
+        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), LISTED)))
+
     @on("wide")
     def _toggle_wide(self) -> None:
         self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), ONLY_TREE)))
@@ -311,7 +338,9 @@ class ExplorePage(TreePage):
         closed = tuple(other for other in self._view.closed if other != root)
         if hierarchy.n_layers > 1:
             direction = {1: "up", hierarchy.n_layers: "down"}.get(topic.layer, direction)
-        self._put(roots=(root,), closed=closed, direction=direction, layer=topic.layer, topic=topic.column + 1)
+        self._put(
+            picture="tree", roots=(root,), closed=closed, direction=direction, layer=topic.layer, topic=topic.column + 1
+        )
 
     @on("pin")
     def _pin(self, topic: Node) -> None:
@@ -497,6 +526,29 @@ class ExplorePage(TreePage):
         """Return whether the map is on screen: it was chosen, or the hierarchy has only one layer."""
         return hierarchy.n_layers == 1 or self._view.picture == "map"
 
+    def _is_tiled(self, hierarchy: Hierarchy) -> bool:
+        """Return whether the tiles are on screen: they are chosen, and nothing that only a tree shows."""
+        is_chosen = self._view.picture == "topics" and all(
+            getattr(self._view, field) == DEFAULTS[field] for field in _TREE_FIELDS
+        )
+        return is_chosen and hierarchy.n_layers > 1 and hierarchy.image_shape is None
+
+    def _name_picture(self, hierarchy: Hierarchy) -> str:
+        if self._is_tiled(hierarchy):
+            return "topics"
+        return "map" if self._is_map_shown(hierarchy) else "tree"
+
+    def _make_tiles_choice(self) -> TilesChoice:
+        return TilesChoice(self._window, frozenset(parse_identities(self._view.hidden)), self._tiles)
+
+    def _draw_tiles(self, hierarchy: Hierarchy) -> None:
+        drawing = draw_tiles(hierarchy, self._make_tiles_choice())
+        self._drawing, self._tiles = None, drawing.rows
+        self._tree.param.update(svg=drawing.svg, note="")
+        self._overview.html = self._offer.html = ""
+        self._tops.html = draw_answer(hierarchy)
+        self._foot.html = draw_tiles_foot(hierarchy, drawing, self._child) + draw_column_topics(hierarchy)
+
     def _make_map_choice(self) -> MapChoice:
         return MapChoice(self._view.light == "shown", self._find_selected(), self._view.relation)
 
@@ -510,6 +562,10 @@ class ExplorePage(TreePage):
         self._foot.html = foot + draw_column_topics(hierarchy)
 
     def _draw_tree(self, hierarchy: Hierarchy) -> None:
+        self._is_exact = self._is_tiled(hierarchy)
+        if self._is_exact:
+            self._draw_tiles(hierarchy)
+            return
         if self._is_map_shown(hierarchy):
             self._draw_map(hierarchy)
             return
@@ -551,7 +607,8 @@ class ExplorePage(TreePage):
             wide=ONLY_TREE in split_tab(self._view.tab),
             formats=("svg", *(name for name in trees.FORMATS if name != "svg")),
             scopes=self._scopes,
-            map=self._is_map_shown(hierarchy),
+            picture=self._name_picture(hierarchy),
+            listed=LISTED in split_tab(self._view.tab),
             relation=self._view.relation,
         )
         rows = draw_selection(self._selection.answer) + self._looks.draw_origin(hierarchy.run)
@@ -563,12 +620,27 @@ class ExplorePage(TreePage):
         node = selected or self._find_missing(hierarchy)
         self._tree.selected = format_identity(node) if node else ""
         self._list.current = format_identity(selected) if selected else ""
-        optional = {"ex-only": ONLY_TREE in split_tab(self._view.tab), "ex-chosen": bool(self._view.topic)}
+        tab, is_tiled = split_tab(self._view.tab), self._is_tiled(hierarchy)
+        optional = {
+            "ex-only": ONLY_TREE in tab,
+            "ex-chosen": bool(self._view.topic),
+            "ex-tiled": is_tiled,
+            "ex-listed": is_tiled and LISTED in tab,
+        }
         classes = ["ex-page", *(name for name, applies in optional.items() if applies)]
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 
+    def _set_room(self, *, has_room: bool) -> None:
+        if self._is_narrow is has_room:
+            self._is_narrow = not has_room
+            if self._hierarchy is not None:
+                self._draw_list(self._hierarchy)
+
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
+        if self._is_tiled(hierarchy) and LISTED not in split_tab(self._view.tab) and not self._is_narrow:
+            self._list.html, self._listed = "", (0, None)
+            return
         choice, self._listed = self.choice, self._find_listed(hierarchy)
         marks = TopicMarks(self._find_selected(), frozenset(choice.roots), light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
@@ -591,7 +663,7 @@ class ExplorePage(TreePage):
         roots, drawing = self.choice.roots, self._drawing
         self._detail.html = draw_topic(
             hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
-            drawn=drawing is None or node in drawing.part.nodes,
+            drawn=drawing is None or node in drawing.part.nodes, tiled=self._is_tiled(hierarchy),
             sent=self._notes.sent, focus=self._notes.focus,
             closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
         )  # fmt: skip
@@ -620,10 +692,14 @@ class ExplorePage(TreePage):
 
     @on("search")
     def _focus_search(self) -> None:
-        if ONLY_TREE in split_tab(self._view.tab):
+        tab = split_tab(self._view.tab)
+        if ONLY_TREE in tab:
             self._toggle_wide()
-        if self._hierarchy is not None:
-            self._draw_list(self._hierarchy, focus=True)
+        if self._hierarchy is None:
+            return
+        if self._is_tiled(self._hierarchy) and LISTED not in tab:
+            self._toggle_list()
+        self._draw_list(self._hierarchy, focus=True)
 
     def _find(self, text: str) -> None:
         """Find documents with the words of a text; topics with them are found when the list is drawn."""
@@ -663,6 +739,8 @@ class ExplorePage(TreePage):
             return None
         choice, is_layered = self.choice, self._original.n_layers > 1
         scopes = list_report_scopes(self._original, choice, self._find_open_topic())
+        if self._is_tiled(self._original):
+            scopes.pop("tree", None)
         return ReportSubject(self._original, choice if is_layered else None, scopes)
 
     @on("report")
@@ -679,4 +757,5 @@ class ExplorePage(TreePage):
         send_tree_file(
             self._tree, hierarchy, self.choice, value, aspect=self._aspect, previous=previous,
             on_map=self._make_map_choice() if self._is_map_shown(hierarchy) else None,
+            tiles=self._make_tiles_choice() if self._is_tiled(hierarchy) else None,
         )  # fmt: skip

@@ -19,6 +19,7 @@ from topiary.app.views.text import break_lines
 from topiary.app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
 from topiary.app.views.tree.opening import USUAL, find_opening_threshold
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, describe_sure, draw_tree, list_ancestors
+from topiary.app.views.tree.tiles import TilesChoice, TilesDrawing, draw_tiles
 from topiary.engine import models
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora
@@ -110,11 +111,12 @@ def explain_threshold(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     return f"Shown at the threshold {opening:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 
 
-ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: only the tree is shown; the visitor chose the listed layer
+# words of the tab: only the tree is shown; the visitor chose the listed layer; the list stands beside the tiles
+ONLY_TREE, OWN_LAYER, LISTED = "wide", "layer", "list"
 
 
 def split_tab(tab: str) -> tuple[str, ...]:
-    """Split the page's tab at hyphens into its words, ONLY_TREE and OWN_LAYER."""
+    """Split the page's tab at hyphens into its words: ONLY_TREE, OWN_LAYER and LISTED."""
     return tuple(filter(None, tab.split("-")))
 
 
@@ -173,6 +175,7 @@ def send_tree_file(
     aspect: float,
     previous: Mapping[int, Sequence[Node]] | None,
     on_map: MapChoice | None = None,
+    tiles: TilesChoice | None = None,
 ) -> None:
     """Send the chosen part of a hierarchy to the browser as a file; do nothing for an unknown format.
 
@@ -188,11 +191,15 @@ def send_tree_file(
         ``Layout.order`` of the picture on screen, so that the file has the same order.
     on_map : MapChoice, optional
         The choice of the map, if the map is on screen instead of the tree.
+    tiles : TilesChoice, optional
+        The choice of the tiles, if they are on screen instead of the tree.
     """
     name = f"topiary-run-{hierarchy.run}-minibatch-{hierarchy.minibatch}.{form}"
     if form in ("png", "svg"):  # the picture on screen, in colours for print
-        picture: MapDrawing | TreeDrawing
-        if on_map is not None:
+        picture: MapDrawing | TilesDrawing | TreeDrawing
+        if tiles is not None:
+            picture = draw_tiles(hierarchy, tiles, theme=LIGHT)
+        elif on_map is not None:
             picture = draw_map(hierarchy, on_map._replace(selected=None), theme=LIGHT, aspect=aspect)
         else:
             picture = draw_tree(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous)

@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
 from topiary.app.analysis.hierarchy import parse_identity
-from topiary.app.pages.components import Board, Message, TreeView, read_aspect
+from topiary.app.pages.components import Board, Message, TreeView, read_aspect, read_window
 from topiary.app.pages.session import Context, read_field
 from topiary.app.views.explore.controls import SnapshotOption
 from topiary.engine.hierarchy.tree import Node
@@ -206,6 +206,9 @@ class TreePage(MessagePart):
         self._trees = trees
         self._boards = boards
         self._aspect = aspect
+        self._window = (1010.0, 652.0)  # pixels, until the browser has measured it
+        self._is_exact = False  # whether the picture on screen is drawn for these pixels
+        self._replaced: int | None = None  # length of the picture that the browser still has while a new one is sent
 
     def _draw_again(self) -> None:
         raise NotImplementedError
@@ -216,6 +219,9 @@ class TreePage(MessagePart):
 
     def _change_tree(self, **fields: Any) -> None:
         self._put(**fields)
+
+    def _set_room(self, *, has_room: bool) -> None:
+        """Note whether the window has room for a tree; a page may show something else if it has none."""
 
     @on("threshold")
     def _set_threshold(self, value: str) -> None:
@@ -235,14 +241,20 @@ class TreePage(MessagePart):
         """Fit the trees to the window size in a message; send everything again if the browser's picture is outdated."""
         aspect, tree = read_aspect(message, self._aspect), self._trees.get(str(message.get("side", "")))
         if aspect is None:
+            if message.get("width") == 0:
+                self._set_room(has_room=False)
             return
-        if tree is not None and message.get("here") != len(tree.svg):
+        self._set_room(has_room=True)
+        if tree is not None and message.get("here") not in (len(tree.svg), self._replaced):
             for view in self._trees.values():
                 view.svg += " "  # the added blank makes it count as changed
             for board in self._boards:
                 board.html += " "
-        if aspect != self._aspect:
+        self._replaced = None  # it is excused once: a browser that goes on to report it has lost the new one
+        before, self._window = self._window, read_window(message)
+        if aspect != self._aspect or (self._is_exact and before != self._window):
             self._aspect = aspect
+            self._replaced = None if tree is None else len(tree.svg)
             self._draw_again()
 
 

@@ -13,11 +13,12 @@ from topiary.app.names import plural
 from topiary.app.pages.components import Board, TreeView
 from topiary.app.pages.filters import find_placed
 from topiary.app.pages.messages import MessagePart, on
-from topiary.app.pages.session import LONGEST_QUERY, Context
+from topiary.app.pages.session import LONGEST_QUERY, Context, cut_view
 from topiary.app.views.save_report import QUOTATIONS, ReportScope
 from topiary.app.views.save_table import FORMATS, SAVED_TABLES
 from topiary.app.views.text import end_sentence
 from topiary.app.views.tree.picture import TreeChoice
+from topiary.app.views.trends.controls import MeasuredBy
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs
 from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER
@@ -156,13 +157,13 @@ class TableSaver(MessagePart):
             return
         self._is_writing = True
         self._context.notify("The table is being written; the download begins when it is ready.", "info")
-        view = self._view
+        view, measured = self._view, cut_view(self._view, MeasuredBy)
         options: dict[str, Any] = {
             "layer": layer or None,
             "query": query[:LONGEST_QUERY].strip(),
             "column": view.column,
-            "unit": None if view.unit == "automatic" else view.unit,
-            "by": view.weigh,
+            "unit": measured.period,
+            "by": measured.weigh,
             "where": (*view.where, *self._conditions()),
         }
         work = partial(write_run_table, self._context, view.run, view.snapshot, table, format_, options)

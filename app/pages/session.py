@@ -9,21 +9,19 @@ import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args, get_type_hints
 from urllib.parse import parse_qsl, quote, unquote
 
 import param
 
 from topiary.app.analysis.hierarchy import format_identity, parse_identity
-from topiary.app.names import AXES, INTERVALS, MOVING
+from topiary.app.names import AXES, INTERVAL, MOVING, UNIT, WEIGH, Choice
 from topiary.app.views.compare.table import SORT_WORDS
 from topiary.app.views.top_bar import NAMES
 from topiary.app.views.tree.opening import RULES
 from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import RELATED as RELATION
 from topiary.engine.hierarchy.tree import Direction, Part
-from topiary.engine.lens.moments import Weighting
-from topiary.engine.lens.periods import UNITS
 
 if TYPE_CHECKING:
     from topiary.app.analysis.reader import StoreReader
@@ -69,6 +67,11 @@ class TupleParameter(param.ClassSelector):  # type: ignore[type-arg]
         self.item, self.most, self.different = item, most, different
 
 
+def _offer(choice: Choice) -> Any:
+    """Return the parameter of a choice."""
+    return param.Selector(objects=list(choice.texts))
+
+
 class View(param.Parameterized):
     """All choices of a visitor.  To change several fields, use a single ``view.param.update(...)``.
 
@@ -77,7 +80,8 @@ class View(param.Parameterized):
     ``threshold`` None means the threshold that `app.views.tree.opening` finds for the topics shown; the tree on the
     explore page then shows the heaviest children instead, as many as ``detail`` says.
     ``light`` says whether list and tree show topics with few tokens, ``sure`` whether the tree shows only sure edges.
-    ``picture`` chooses the tree or the map of layer 1, which joins topics with a correlation of at least ``relation``.
+    ``picture`` chooses the tiles of the top layer (with roots: the tree), the tree, or the map of layer 1, which joins
+    topics with a correlation of at least ``relation``.
     ``search`` is the text in the search field of the explore page.
     ``relevance`` is the lambda by which the words of topics are ranked; 1 ranks them by probability.
 
@@ -123,7 +127,7 @@ class View(param.Parameterized):
     sure: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     search = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     relevance = param.Number(default=TRADE, bounds=(0.0, 1.0))
-    picture: Any = param.Selector(default="tree", objects=["tree", "map"])
+    picture: Any = param.Selector(default="topics", objects=["topics", "tree", "map"])
     relation = param.Number(default=RELATION, bounds=(0.0, 1.0))
     overlay = TupleParameter(param.Integer(default=1, bounds=(1, None)))
     axis: Any = param.Selector(default="minibatches", objects=list(AXES))
@@ -149,10 +153,10 @@ class View(param.Parameterized):
     trend_layer = param.Integer(default=0, bounds=(0, 999))
     trend_topic = TupleParameter(TopicParameter(), most=1)
     column = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
-    unit: Any = param.Selector(default="automatic", objects=["automatic", *UNITS])
-    moving: Any = param.Selector(default="1", objects=list(MOVING))
-    weigh: Any = param.Selector(default="tokens", objects=list(get_args(Weighting)))
-    interval: Any = param.Selector(default="documents", objects=list(INTERVALS))
+    unit: Any = _offer(UNIT)
+    moving: Any = _offer(MOVING)
+    weigh: Any = _offer(WEIGH)
+    interval: Any = _offer(INTERVAL)
     zoomed: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     group = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     against = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
@@ -266,6 +270,25 @@ ANOTHER_RUN = {
         "against",
     )
 }  # choices that have no meaning for another run
+
+
+Slice = TypeVar("Slice", bound=tuple[Any, ...])
+
+
+def cut_view(view: View, kind: type[Slice]) -> Slice:
+    """Return the fields of the view that a `NamedTuple` names; one of another `NamedTuple` is cut out likewise."""
+    fields = get_type_hints(kind).items()
+    return kind(*(cut_view(view, each) if _is_slice(each) else getattr(view, name) for name, each in fields))
+
+
+def list_fields(kind: type[tuple[Any, ...]]) -> list[str]:
+    """Return the fields of the view that :func:`cut_view` reads."""
+    fields = get_type_hints(kind).items()
+    return [name for own, each in fields for name in (list_fields(each) if _is_slice(each) else [own])]
+
+
+def _is_slice(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def to_query(view: View, without: Collection[str] = ()) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from panel.viewable import Viewable
 
@@ -20,8 +20,9 @@ from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics
 from topiary.app.pages.messages import on
 from topiary.app.pages.refining import CorpusRefiner
 from topiary.app.pages.saving import TableSaver
-from topiary.app.pages.session import Context
+from topiary.app.pages.session import Context, cut_view, list_fields
 from topiary.app.views.trends.column_dialog import ColumnEntry
+from topiary.app.views.trends.controls import MeasuredBy
 from topiary.app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
 from topiary.app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
 from topiary.app.views.trends.typical_card import TYPICAL_WORDS
@@ -86,10 +87,6 @@ NOT_PLACED = "The shares of the documents are not known; topiary place {run} com
 NO_GROUPS = "This corpus has no label, category or number by which documents could be grouped."
 NO_DOCUMENTS = "No document meets all filters."
 _WAITING = "Measuring the shares of topics …"
-_FIELDS = (
-    "run", "snapshot", "where", "trend", "trend_layer", "trend_topic", "column", "unit", "moving", "weigh",
-    "interval", "zoomed", "group", "against", "effects",
-)  # fmt: skip
 
 
 class TrendRequest(NamedTuple):
@@ -99,12 +96,10 @@ class TrendRequest(NamedTuple):
     snapshot: int
     where: tuple[str, ...]
     trend: str
-    layer: int
-    topic: str
+    trend_layer: int
+    trend_topic: tuple[str, ...]
     column: str
-    unit: str
-    moving: str
-    weigh: str
+    measured: MeasuredBy
     interval: str
     zoomed: str
     group: str
@@ -150,13 +145,12 @@ def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: Trend
     """
     names = offer_columns(offered, request.column)
     trend = "groups" if names.groups and not names.dates else request.trend
-    node = parse_identity(request.topic)
+    node = parse_identity("".join(request.trend_topic))
     topic = node if node is not None and hierarchy.has(node) else None
-    layer = topic.layer if topic is not None else min(request.layer or hierarchy.n_layers, hierarchy.n_layers)
+    layer = topic.layer if topic is not None else min(request.trend_layer or hierarchy.n_layers, hierarchy.n_layers)
     column = names.date if trend == "time" else names.group
     return TrendChoices(
-        trend, layer, topic, column, names.dates, names.groups, request.unit, request.moving, request.weigh,
-        request.interval,
+        trend, layer, topic, column, names.dates, names.groups, request.measured, request.interval,
         zoomed=request.zoomed == "shown",
         effects=EffectChoices(request.effects, request.group, request.against),
         where=request.where,
@@ -176,7 +170,7 @@ def _measure(context: Context, corpus: CorpusRow, page: TrendPage) -> TrendPage:
         page = page._replace(note=NO_DOCUMENTS)
     elif documents.selected is not None and documents.count < corpus.documents:
         use = documents.sources.read_use(choices.layer)
-        typical = find_typical_topics(hierarchy, choices.layer, use, documents.selected, by=_read_weighting(choices))
+        typical = find_typical_topics(hierarchy, choices.layer, use, documents.selected, by=choices.measured.weigh)
         page = page._replace(typical=typical)
     if not choices.column:
         note = page.note or (NO_DATES if choices.trend == "time" else NO_GROUPS)
@@ -191,7 +185,7 @@ def _measure_groups(page: TrendPage, documents: RunDocuments) -> TrendPage:
     choices, compared = page.choices, page.choices.effects
     by_group = documents.measure(
         TrendQuestion(
-            GROUPS, choices.layer, choices.column, by=_read_weighting(choices), group=compared.group,
+            GROUPS, choices.layer, choices.column, by=choices.measured.weigh, group=compared.group,
             against=compared.against,
         )
     ).by_group  # fmt: skip
@@ -201,17 +195,12 @@ def _measure_groups(page: TrendPage, documents: RunDocuments) -> TrendPage:
     return page._replace(by_group=by_group, effects=effects, n_effects=n_effects)
 
 
-def _read_weighting(choices: TrendChoices) -> Any:
-    return choices.weigh
-
-
 def _measure_time(page: TrendPage, documents: RunDocuments) -> TrendPage:
     """Return the page with topics over time, and with the children of the chosen topic."""
     choices, topic = page.choices, page.choices.topic
     question = TrendQuestion(
         TIME, choices.layer, choices.column, () if topic is None else (topic,),
-        unit=None if choices.unit == "automatic" else choices.unit, moving=int(choices.moving),
-        by=_read_weighting(choices), range_view="alone" if choices.zoomed else "among others",
+        by=choices.measured.weigh, range_view="alone" if choices.zoomed else "among others", **choices.measured.periods,
     )  # fmt: skip
     figure = documents.measure(question)
     if not documents.count and (figure.picked is None or choices.zoomed):
@@ -227,10 +216,10 @@ def _measure_time(page: TrendPage, documents: RunDocuments) -> TrendPage:
 class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
     """The page Trends of one session."""
 
-    fields: ClassVar = {name: name for name in ("trend", "unit", "moving", "weigh", "interval", "effects")}
+    fields: ClassVar = {name: name for name in ("trend", *MeasuredBy._fields, "interval", "effects")}
 
     def __init__(self, context: Context) -> None:
-        super().__init__(context, "trends", _FIELDS, _WAITING)
+        super().__init__(context, "trends", list_fields(TrendRequest), _WAITING)
         self._refine = CorpusRefiner(context, self.draw)
         self.helpers = TableSaver(context, lambda: self.board), self._refine, DocumentFilters(context)
         self._words = SelectionWords(context)
@@ -247,12 +236,7 @@ class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
             self.fetch(self.answer)
 
     def _make_request(self) -> TrendRequest:
-        view = self._view
-        topic = view.trend_topic[0] if view.trend_topic else ""
-        return TrendRequest(
-            view.run, view.snapshot, view.where, view.trend, view.trend_layer, topic, view.column, view.unit,
-            view.moving, view.weigh, view.interval, view.zoomed, view.group, view.against, view.effects,
-        )  # fmt: skip
+        return cut_view(self._view, TrendRequest)
 
     def _read(self, request: TrendRequest, known: TrendAnswer | None) -> TrendAnswer:
         return read_trends(self._context, request, known)

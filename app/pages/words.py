@@ -7,7 +7,7 @@ import numpy as np
 from panel.viewable import Viewable
 
 from topiary.app.analysis.errors import ReadError
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
+from topiary.app.analysis.hierarchy import Hierarchy, parse_identities
 from topiary.app.analysis.passages import WordContextLine, choose_word_contexts, weigh_words
 from topiary.app.analysis.reader import RunDocuments
 from topiary.app.analysis.shares import order_documents
@@ -24,7 +24,8 @@ from topiary.app.ingest.new_documents import find_rules
 from topiary.app.pages.filters import DocumentFilters, add_condition, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
 from topiary.app.pages.messages import on
-from topiary.app.pages.session import Context
+from topiary.app.pages.session import Context, cut_view, list_fields
+from topiary.app.views.trends.controls import MeasuredBy
 from topiary.app.views.words import WordChoices, WordPageContents, draw_word_note, draw_word_page
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
@@ -33,7 +34,6 @@ from topiary.store.corpus_rows import CorpusColumn, CorpusRow
 from topiary.store.errors import NotFound, StoreError
 
 _WAITING = "Counting the word in all documents …"
-_FIELDS = ("run", "snapshot", "word", "where", "trail", "column", "unit", "moving", "weigh")
 _READ = 120  # documents in which contexts are sought
 _CONTEXTS = 25  # contexts shown
 _ALIKE = 12  # other words offered
@@ -46,11 +46,9 @@ class WordRequest(NamedTuple):
     snapshot: int
     word: str
     where: tuple[str, ...]
-    topic: str
+    trail: tuple[str, ...]
     column: str
-    unit: str
-    moving: str
-    weigh: str
+    measured: MeasuredBy
 
 
 WordAnswer: TypeAlias = MeasuredAnswer[WordRequest, WordPageContents]
@@ -86,11 +84,11 @@ class WordReader:
             return MeasuredAnswer(request, None, topics)
         row, hierarchy = topics
         corpus = corpora.get_run_corpus(self._context.db, row)
-        number = find_word(hierarchy, request.word)
+        number = find_word(hierarchy, request.word.strip())
         choices = _choose(hierarchy, number, list_columns(self._context.db, corpus), request)
         page = WordPageContents(hierarchy, choices, documents=corpus.documents)
         if number is None:
-            return MeasuredAnswer(request, page._replace(alike=_list_alike(hierarchy, request.word)))
+            return MeasuredAnswer(request, page._replace(alike=_list_alike(hierarchy, request.word.strip())))
         page = page._replace(number=number)
         try:
             return MeasuredAnswer(request, self._measure(corpus, page, request))
@@ -105,12 +103,11 @@ class WordReader:
         if found is None or not documents.count:
             return page
         page = page._replace(counted=found.count_uses(selected))
-        options: dict[str, Any] = {"by": choices.weigh, "selected": selected}
+        options: dict[str, Any] = {"by": choices.measured.weigh, "selected": selected}
         if choices.date:
             dates = sources.read_column(columns.find_column(sources.columns, choices.date))
-            unit = None if choices.unit == "automatic" else choices.unit
-            moving = int(choices.moving)
-            page = page._replace(over_time=measure_word_over_time(found, dates, unit=unit, moving=moving, **options))
+            periods = choices.measured.periods
+            page = page._replace(over_time=measure_word_over_time(found, dates, **periods, **options))
         if choices.group:
             column = columns.find_column(sources.columns, choices.group)
             groups = group_documents(column, sources.read_column(column))
@@ -160,17 +157,15 @@ def _choose(
 ) -> WordChoices:
     """Return the choices that a request stands for, with what is offered and the defaults filled in."""
     offered = offer_columns(columns_of, request.column)
-    node = parse_identity(request.topic)
+    node = next(iter(parse_identities(request.trail)), None)
     if node is None or not hierarchy.has(node):
         uses = [] if number is None else find_word_uses(hierarchy, number, 1, 1)
         node = uses[0].node if uses else None
     return WordChoices(
-        word=request.word,
+        word=request.word.strip(),
         topic=node,
         **offered._asdict(),
-        unit=request.unit,
-        moving=request.moving,
-        weigh=request.weigh,
+        measured=request.measured,
         where=request.where,
         columns=[column.name for column in columns_of],
     )
@@ -189,21 +184,16 @@ def _list_alike(hierarchy: Hierarchy, text: str) -> list[str]:
 class WordPage(MeasuredPage[WordRequest, WordPageContents]):
     """The page of a word of one session."""
 
-    fields: ClassVar = {"unit": "unit", "moving": "moving", "weigh": "weigh"}
+    fields: ClassVar = {name: name for name in MeasuredBy._fields}
 
     def __init__(self, context: Context) -> None:
-        super().__init__(context, "word", _FIELDS, _WAITING)
+        super().__init__(context, "word", list_fields(WordRequest), _WAITING)
         self._reader = WordReader(context, lambda request: request == self._make_request())
         self.helpers = (DocumentFilters(context),)
         self.fetch()
 
     def _make_request(self) -> WordRequest:
-        view = self._view
-        topic = format_identity(parse_identities(view.trail)[0]) if parse_identities(view.trail) else ""
-        return WordRequest(
-            view.run, view.snapshot, view.word.strip(), view.where, topic, view.column, view.unit, view.moving,
-            view.weigh,
-        )  # fmt: skip
+        return cut_view(self._view, WordRequest)
 
     def _read(self, request: WordRequest, _: WordAnswer | None) -> WordAnswer:
         return self._reader.read(request)

@@ -104,7 +104,6 @@ def _make_environment() -> Environment:
     from topiary.engine.hierarchy.titles import SHOWN, TWIN
     from topiary.engine.hierarchy.topics import TRADE
     from topiary.engine.lens.explained import LISTED
-    from topiary.engine.lens.periods import UNITS
 
     environment = _PlainEnvironment(
         autoescape=True, undefined=StrictUndefined, loader=_LineLoader(find_asset("templates")), auto_reload=False
@@ -132,10 +131,12 @@ def _make_environment() -> Environment:
         "SHOWN": SHOWN,
         "TRADE": TRADE,
         "TWIN": TWIN,
-        "MOVING": names.MOVING.items(),
+        "MOVING": names.MOVING,
+        "UNIT": names.UNIT,
+        "WEIGH": names.WEIGH,
         "UNDATED": names.UNDATED,
-        "UNITS": UNITS,
         "atom": draw_atom_uri,
+        "choice": _mark(markup.draw_choice),
         "has_pictures": has_pictures,
         "plural": names.plural,
         "tip": text.describe_origin,

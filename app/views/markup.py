@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from topiary.app.names import name_model, name_state
+from topiary.app.names import Choice, name_model, name_state
 from topiary.app.views.run_facts import RunFacts
 from topiary.app.views.text import LONGEST_TITLE, escape, shorten
 
@@ -117,6 +117,11 @@ def draw_select(
     """Return a drop-down list that sends ``change``; with ``again`` it then returns to the chosen entry."""
     options, names = draw_options(entries, chosen), {"aria_label": label, "title": hint}
     return write_element("select", options, class_="ex-select", data_change=change, data_again=again, **names)
+
+
+def draw_choice(choice: Choice, value: str) -> str:
+    """Return a choice as a drop-down list with a chosen value."""
+    return draw_select(choice.name, choice.texts.items(), value, choice.label, choice.hint)
 
 
 def draw_state(state: str, request: str = "run") -> str:

@@ -1,7 +1,7 @@
 """The page of a word: its topics at every layer, its share over time and by group, and its contexts."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from topiary.app.views.explore.word_card import draw_word_topics
 from topiary.app.views.html import render
 from topiary.app.views.palette import LIVE
 from topiary.app.views.text import format_change, format_percent
+from topiary.app.views.trends.controls import MeasuredBy
 from topiary.app.views.trends.group_chart import GroupBar, draw_group_bars
 from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
 from topiary.engine.hierarchy.tree import Node
@@ -30,6 +31,7 @@ class WordChoices(NamedTuple):
         Names of the columns of dates and of groups; empty if there are none.
     dates, groups : sequences of str
         Names of the columns of dates, and of categories and numbers.
+    measured : MeasuredBy
     where : sequence of str
         The conditions.
     columns : sequence of str
@@ -42,9 +44,7 @@ class WordChoices(NamedTuple):
     group: str
     dates: Sequence[str]
     groups: Sequence[str]
-    unit: str
-    moving: str
-    weigh: Any
+    measured: MeasuredBy
     where: Sequence[str]
     columns: Sequence[str]
 

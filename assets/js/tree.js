@@ -62,19 +62,32 @@ export function render({model, view}) {
     legible()
     stage.dataset.scale = camera.k.toFixed(3)
   }
-  // what there is to be read: boxes with all their words, the smallest letters of each level of a small tree, other texts
-  let written = {boxes: [], words: 0, levels: [], texts: [], k: 0} // and the scale at which it was judged
-  const collect = () => { // all boxes of a tree change together: their smallest letters decide
+  // what there is to be read: boxes with all their words, the smallest letters of each level of a small tree, other
+  // texts, the pieces for each scale, and the scale at which it was judged
+  let written = {boxes: [], words: 0, levels: [], texts: [], pieces: new Map(), k: 0}
+  const collect = (picture) => { // all boxes of a tree change together: their smallest letters decide
     const size = (text) => Number(text.getAttribute("font-size"))
     const least = (texts) => Math.min(...[...texts].map(size))
     written = {
-      boxes: [...world.querySelectorAll(".tp-node")].filter(each => each.querySelector(".tp-words")),
-      words: least(world.querySelectorAll(".tp-words > text:not(.tp-share)")),
-      levels: [0, 1, 2, 3, 4, 5].map(level => least(world.querySelectorAll(`.tp-level-${level} text`))),
-      texts: [...world.querySelectorAll("text")].filter(text => !text.closest(".tp-level,.tp-far")).map(text => ({text, size: size(text)})),
+      boxes: [...picture.querySelectorAll(".tp-node")].filter(each => each.querySelector(".tp-words")),
+      words: least(picture.querySelectorAll(".tp-words > text:not(.tp-share)")),
+      levels: [0, 1, 2, 3, 4, 5].map(level => least(picture.querySelectorAll(`.tp-level-${level} text`))),
+      texts: [...picture.querySelectorAll("text")].filter(text => !text.closest(".tp-level,.tp-far")).map(text => ({text, size: size(text)})),
+      pieces: new Map([[".tp-words", detach(picture, ".tp-words")], [".tp-far", detach(picture, ".tp-far")]]),
       k: 0,
     }
-    legible()
+    written.levels.forEach((_, level) => written.pieces.set(`.tp-level-${level}`, detach(picture, `.tp-level-${level}`)))
+  }
+  const detach = (picture, selector) => // what one scale shows stays out of the page until then: layout would be slow
+    [...picture.querySelectorAll(selector)].map(piece => {
+      const gap = document.createComment("")
+      piece.replaceWith(gap)
+      return {piece, gap}
+    })
+  const attach = (selector, isShown) => {
+    for (const {piece, gap} of written.pieces.get(selector)) {
+      if (isShown && gap.parentNode) { gap.replaceWith(piece) } else if (!isShown && piece.parentNode) { piece.replaceWith(gap) }
+    }
   }
   const legible = () => {
     const {k} = camera
@@ -82,20 +95,31 @@ export function render({model, view}) {
     written.k = k
     world.style.setProperty("--k", k)
     const level = written.levels.findIndex(size => size * k >= LEAST)
+    const isNear = written.words * k >= LEAST // each box has room for all its words
+    const gist = level < 0 ? ".tp-far" : `.tp-level-${level}`
+    for (const selector of written.pieces.keys()) {
+      attach(selector, selector === ".tp-words" ? isNear : selector === gist && !(isNear && written.boxes.length > 0))
+    }
     world.dataset.level = level < 0 ? "far" : level
     world.classList.toggle("tp-tiny", BAND * k < LEAST) // the captions of layers have no room to grow further
-    written.boxes.forEach(box => box.classList.toggle("tp-near", written.words * k >= LEAST))
+    written.boxes.forEach(box => box.classList.toggle("tp-near", isNear))
     written.texts.forEach(({text, size}) => text.classList.toggle("tp-small", size * k < LEAST))
   }
-  const fit = (moving = true) => {
+  const is_tiled = () => stage.dataset.kind === "tiles" // the picture fills its window and has no buttons
+  const find_fit = () => { // the camera that shows the whole tree; null while the page has no size
     const {clientWidth: width, clientHeight: height} = stage
-    if (width === 0 || height === 0) { return }
+    if (width === 0 || height === 0) { return null }
     const [w, h] = camera.size
-    const isWide = width > 520 // the buttons, which hide no topic, are at the right; else at the top
-    const room = isWide ? width - tools.offsetWidth - 14 : width
+    const isWide = width > 520 || is_tiled() // the buttons, which hide no topic, are at the right; else at the top
+    const room = isWide && !is_tiled() ? width - tools.offsetWidth - 14 : width
     const top = isWide ? 0 : tools.offsetHeight + 14
     const k = Math.min(room / w, (height - top) / h, 1.35)
-    Object.assign(camera, {k, x: (room - k * w) / 2, y: top + Math.max(0, (height - top - k * h) / 2), fitted: true})
+    return {k, x: (room - k * w) / 2, y: top + Math.max(0, (height - top - k * h) / 2)}
+  }
+  const fit = (moving = true) => {
+    const found = find_fit()
+    if (found === null) { return }
+    Object.assign(camera, found, {fitted: true})
     settle(moving)
   }
   const zoom = (factor, x, y, moving = false) => {
@@ -120,6 +144,8 @@ export function render({model, view}) {
 
   const nodes = () => [...world.querySelectorAll(".tp-node")]
   const node = (id) => world.querySelector(`.tp-node[data-id="${CSS.escape(id ?? "")}"]`)
+  const tiles = (id) => [...world.querySelectorAll(`.tp-node[data-id="${CSS.escape(id ?? "")}"]`)] // one in each parent
+  const key = (each) => each && `${each.dataset.in ?? ""}>${each.dataset.id}`
   const edges = () => [...world.querySelectorAll(".tp-edge")]
   const say = (name, id = null, more = {}) => {
     if (id) { anchor = id; link("anchor", {}) }
@@ -134,7 +160,7 @@ export function render({model, view}) {
   const move = (old_nodes, old_edges) => {
     const timing = {duration: 250, easing: "cubic-bezier(.2,.7,.2,1)"}
     for (const each of nodes()) {
-      const before = old_nodes.get(each.dataset.id)
+      const before = old_nodes.get(key(each))
       const {x, y} = place_of(each)
       if (!before) {
         each.animate([{opacity: 0}, {opacity: 1}], timing)
@@ -156,22 +182,29 @@ export function render({model, view}) {
   const draw = () => {
     const parsed = new DOMParser().parseFromString(model.svg, "image/svg+xml").documentElement
     const drawn = model.svg !== "" && parsed.nodeName === "svg"
-    const old_nodes = new Map(nodes().map(each => [each.dataset.id, place_of(each)]))
+    const old_nodes = new Map(nodes().map(each => [key(each), place_of(each)]))
     const old_edges = new Map(edges().map(each => [`${each.dataset.from}>${each.dataset.to}`, each.lastElementChild.getAttribute("d")]))
     const active = view.shadow_el.activeElement
     const inside = active && world.contains(active)
     const {id: focused, layer: chip} = inside ? active.dataset : {}
-    const stays = old_nodes.has(anchor) ? anchor : model.selected
-    const held = old_nodes.get(stays)
-    world.replaceChildren(...(drawn ? [...parsed.childNodes].map(child => document.importNode(child, true)) : []))
-    collect()
+    const stays = node(anchor) ? anchor : model.selected
+    const held = old_nodes.get(key(node(stays)))
+    collect(parsed)
+    if (drawn) {
+      const kind = parsed.classList.contains("tp-tiles") ? "tiles" : "tree"
+      if (stage.dataset.kind !== kind) { camera.fitted = true }
+      stage.dataset.kind = kind
+      camera.size = parsed.getAttribute("viewBox").split(" ").slice(2).map(Number)
+      if (camera.fitted) { camera.k = find_fit()?.k ?? camera.k } // known before the page is laid out, which is done once
+    }
+    legible()
+    world.replaceChildren(...(drawn ? [...parsed.childNodes].map(child => document.adoptNode(child)) : []))
     note.hidden = drawn
     note.textContent = model.note
     hide()
     if (!drawn) { return }
     world.setAttribute("role", "tree")
     world.setAttribute("aria-label", parsed.getAttribute("aria-label"))
-    camera.size = parsed.getAttribute("viewBox").split(" ").slice(2).map(Number)
     const now = node(stays)
     if (camera.fitted) {
       fit(old_nodes.size > 0)
@@ -194,14 +227,50 @@ export function render({model, view}) {
   }
   const choose = () => {
     nodes().forEach(each => each.setAttribute("aria-selected", String(each.dataset.id === model.selected)))
+    join()
     rove()
+  }
+  const join = () => { // lines between the tiles of the selected child, as wide as its part in each parent
+    world.querySelector(".tp-joins")?.remove()
+    const found = tiles(model.selected)
+    stage.classList.toggle("tp-joined", found.some(each => each.dataset.parents))
+    nodes().forEach(each => each.classList.remove("tp-holds"))
+    if (!found[0]?.dataset.parents) { return }
+    const ends = found[0].dataset.parents.split(" ").map(text => {
+      const [parent, percent] = text.split("=")
+      const tile = found.find(each => each.dataset.in === parent) ?? node(parent)
+      return tile && {percent: Number(percent), parent, ...place_of(tile), box: tile.querySelector(".tp-box")}
+    }).filter(Boolean).sort((a, b) => b.percent - a.percent)
+    ends.forEach(end => {
+      node(end.parent)?.classList.add("tp-holds")
+      end.x += end.box.width.baseVal.value * 0.72
+      end.y = Math.min(end.y + end.box.height.baseVal.value - 2, camera.size[1] - 13)
+    })
+    const group = document.createElementNS(NS, "g")
+    group.setAttribute("class", "tp-joins")
+    const [first, ...others] = ends
+    const made = (name, attributes, text = "") => {
+      const piece = document.createElementNS(NS, name)
+      Object.entries(attributes).forEach(([each, value]) => piece.setAttribute(each, value))
+      piece.textContent = text
+      group.append(piece)
+    }
+    others.forEach(({x, y, percent}) => made("path", {
+      d: `M${first.x} ${first.y}Q${(first.x + x) / 2} ${Math.max(first.y, y) + 28} ${x} ${y}`, "stroke-width": 1 + percent / 12,
+    }))
+    ends.forEach(({x, y, percent}) => {
+      made("rect", {x: x - 21, y: y - 10, width: 42, height: 20, rx: 10})
+      made("text", {x, y: y + 4.5, "font-size": 12.5, "text-anchor": "middle"}, `${percent} %`)
+    })
+    world.append(group)
   }
 
   // -------------------------------------------------------- hover and tips
 
   const flow = (id) => { // everything above and beneath a topic, with the edges between
     const links = edges()
-    const lit = new Set([id])
+    const lit = new Set([id, ...nodes().filter(each => each.dataset.in === id).map(each => each.dataset.id)])
+    tiles(id).forEach(each => { if (each.dataset.in) { lit.add(each.dataset.in) } })
     const follow = (near, far) => {
       const queue = [id]
       while (queue.length > 0) {
@@ -238,7 +307,7 @@ export function render({model, view}) {
   }
   const dim = (lit) => {
     stage.classList.add("tp-dim")
-    lit.forEach(id => node(id)?.classList.add("tp-lit"))
+    lit.forEach(id => tiles(id).forEach(each => each.classList.add("tp-lit")))
   }
   const mirror = ({id, from_id}) => { // what the tree beside this one lights up
     unlight()
@@ -333,7 +402,7 @@ export function render({model, view}) {
       touching.set(event.pointerId, [x, y])
       return
     }
-    if (event.pointerType === "touch") { return }
+    if (event.pointerType === "touch" || is_tiled()) { return }
     if (!dragged && Math.hypot(x - before[0], y - before[1]) < 5) { return }
     if (!dragged) { dragged = true; canvas.setPointerCapture(event.pointerId); hide(); stage.classList.add("tp-drag") }
     Object.assign(camera, {x: camera.x + x - before[0], y: camera.y + y - before[1], fitted: false})
@@ -374,7 +443,12 @@ export function render({model, view}) {
     const folds = target.hasAttribute("aria-expanded") && target.getAttribute("aria-selected") === "true"
     say(folds ? "toggle" : "select", target.dataset.id)
   }
+  canvas.addEventListener("dblclick", (event) => {
+    const target = event.target.closest(".tp-tile")
+    if (target) { say("root", target.dataset.id) }
+  })
   canvas.addEventListener("wheel", (event) => {
+    if (is_tiled()) { return }
     if (!event.ctrlKey && !event.metaKey) { teach(`${COMMAND} + wheel zooms`); return }
     event.preventDefault()
     const turned = event.deltaY * (event.deltaMode === 1 ? 18 : 1)
@@ -386,14 +460,19 @@ export function render({model, view}) {
   const centre = (each) => place_of(each).x + (each.querySelector(".tp-box").width?.baseVal.value ?? 0) / 2 // a circle has no width
   const nearest = (found, from) => found.sort((a, b) => Math.abs(centre(a) - centre(from)) - Math.abs(centre(b) - centre(from)))[0]
   const walk = {
-    ArrowDown: (here) => on_map(here) ? below(here, 1) : nearest(edges().filter(e => e.dataset.from === here.dataset.id).map(e => node(e.dataset.to)), here),
-    ArrowUp: (here) => on_map(here) ? below(here, -1) : nearest(edges().filter(e => e.dataset.to === here.dataset.id).map(e => node(e.dataset.from)), here),
+    ArrowDown: (here) => is_tiled() ? inside(here) : on_map(here) ? below(here, 1) : nearest(edges().filter(e => e.dataset.from === here.dataset.id).map(e => node(e.dataset.to)), here),
+    ArrowUp: (here) => is_tiled() ? node(here.dataset.in) : on_map(here) ? below(here, -1) : nearest(edges().filter(e => e.dataset.to === here.dataset.id).map(e => node(e.dataset.from)), here),
     ArrowRight: (here) => neighbour(here, 1),
     ArrowLeft: (here) => neighbour(here, -1),
     Home: () => nodes()[0],
     End: () => nodes().at(-1),
   }
+  const inside = (here) => nodes().find(each => each.dataset.in === here.dataset.id)
   const neighbour = (here, step) => {
+    if (is_tiled()) {
+      const row = nodes().filter(each => each.dataset.in === here.dataset.in)
+      return row[row.indexOf(here) + step]
+    }
     const level = nodes().filter(each => each.getAttribute("aria-level") === here.getAttribute("aria-level"))
     level.sort((a, b) => centre(a) - centre(b))
     return level[level.indexOf(here) + step]
@@ -447,12 +526,15 @@ export function render({model, view}) {
     if (walk[event.key]) {
       event.preventDefault()
       const next = walk[event.key](here)
-      if (next) { anchor = next.dataset.id; rove(); next.focus({preventScroll: true}); see(next) }
+      if (next) { anchor = next.dataset.id; rove(); next.focus({preventScroll: true}); if (!is_tiled()) { see(next) } }
       return
     }
-    const acts = {Enter: () => pick(here),  " ": () => say("toggle", id), r: () => say("root", id), h: () => say("hide", id),
-      F2: () => rename(here),
-      "+": () => middle(1.3), "-": () => middle(1 / 1.3), 0: () => fit(), Escape: () => say("select", "")}
+    const open = () => say("root", id)
+    const common = {r: open, F2: () => rename(here), Escape: () => say("select", "")}
+    const acts = is_tiled()
+      ? {...common, Enter: () => event.shiftKey ? open() : pick(here), " ": () => pick(here), h: () => say("apart", id)}
+      : {...common, Enter: () => pick(here), " ": () => say("toggle", id), h: () => say("hide", id),
+          "+": () => middle(1.3), "-": () => middle(1 / 1.3), 0: () => fit()}
     if (acts[event.key]) { event.preventDefault(); acts[event.key]() }
   })
   canvas.addEventListener("focusin", (event) => {
@@ -493,6 +575,7 @@ export function render({model, view}) {
   const field = () => { // where words to search for are typed: in the list beside the tree
     const page = stage.getRootNode().host?.getRootNode()
     const found = page?.querySelector(".ex-list")?.shadowRoot?.querySelector("input[type=search]")
+    if (!found && page?.querySelector(".ex-list")) { say("search") } // the list comes with its field in focus
     if (found && !found.offsetParent) { // put away while only the tree is shown: the server hears that it is not any more
       page.host.classList.remove("ex-only")
       say("search")
@@ -516,7 +599,6 @@ export function render({model, view}) {
   let told = ""
   const watcher = new ResizeObserver(() => {
     const {clientWidth: width, clientHeight: height} = stage
-    if (width === 0 || height === 0) { return }
     if (camera.fitted) { fit(false) }
     const size = `${width}x${height}`
     if (size !== told) { told = size; tell(width, height) }

@@ -33,7 +33,7 @@ def demo_server(share_server):
 def callout(demo_server, new_page):
     """Open a page of a width and return its callout."""
 
-    def look(width, height, query="page=explore&run=1"):
+    def look(width, height, query="page=explore&run=1&picture=tree"):
         page = new_page(width=width, height=height)
         page.goto(f"{demo_server.url}?{query}")
         return page, page.locator("#tp-callout")
@@ -56,7 +56,7 @@ def test_every_page_says_how_far_the_demo_is(demo_server, page, names):
 def test_the_strip_is_gone_when_nothing_is_under_way(start_server, store_url, page):
     db = open_database(store_url)
     plant_demo(db)
-    page.goto(f"{start_server(store_url).url}?page=explore&run=1")
+    page.goto(f"{start_server(store_url).url}?page=explore&run=1&picture=tree")
     strip = page.get_by_role("region", name="Demo")
     strip.wait_for()
     runs.finish_run(db, 2, runs.get_run(db, 2).attempt, "finished")
@@ -104,7 +104,7 @@ def test_the_keys_reach_a_callout_and_escape_closes_it(callout):
 
 @pytest.mark.nightly
 def test_other_runs_have_no_callouts(shared_server, page, wait_until_laid_out):
-    page.goto(f"{shared_server.url}?page=explore&run=1")
+    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree")
     page.locator(".tp-node").first.wait_for()
     wait_until_laid_out(page)
     expect(page.locator("#tp-callout")).to_be_hidden()
@@ -113,7 +113,7 @@ def test_other_runs_have_no_callouts(shared_server, page, wait_until_laid_out):
 
 @pytest.mark.nightly
 def test_the_search_is_in_the_address_and_comes_back_with_it(shared_server, page):
-    page.goto(f"{shared_server.url}?page=explore&run=1")
+    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree")
     page.get_by_role("searchbox").fill("rose")
     page.locator(".ex-note").first.wait_for()
     page.wait_for_function("() => location.search.includes('search=rose')")

@@ -24,7 +24,7 @@ def server(share_server):
 
 
 def test_it_plays_on_explore_to_the_end_and_back_leads_to_where_it_began(server, page, wait_until_quiet):
-    page.goto(f"{server.url}?page=explore&run=1")
+    page.goto(f"{server.url}?page=explore&run=1&picture=tree")
     page.locator(".tp-node").first.wait_for()
     bar = page.locator(".fm-bar")
     expect(bar.locator(".fm-place")).to_have_text("Mini-batch 400")
@@ -53,7 +53,7 @@ def test_keys_move_the_cursor(server, page, wait_until_quiet):
 
 
 def test_the_saved_file_plays_without_the_server(server, page, new_page, guard, tmp_path, wait_until_quiet):
-    page.goto(f"{server.url}?page=explore&run=1")
+    page.goto(f"{server.url}?page=explore&run=1&picture=tree")
     page.locator(".tp-node").first.wait_for()
     wait_until_quiet(page)
     with page.expect_download() as download:

@@ -250,7 +250,7 @@ def test_the_controls_of_the_tree_stand_in_one_row_below_the_roots(shared_server
 
 
 def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(shared_server, page, wait_until_laid_out):
-    page.goto(f"{shared_server.url}?page=explore&run=1")
+    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree")
     page.get_by_role("treeitem").first.wait_for()
     wait_until_laid_out(page)
     topic = page.get_by_role("treeitem").first
@@ -282,7 +282,7 @@ def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_t
 
 
 def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(shared_server, page, wait_until_laid_out):
-    page.goto(f"{shared_server.url}?page=explore&run=1")
+    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree")
     page.get_by_role("treeitem").first.wait_for()
     wait_until_laid_out(page)
     world, box = page.locator(".tp-world"), page.locator(".tp-stage").bounding_box()
@@ -303,7 +303,7 @@ def test_a_link_to_only_the_tree_can_be_left_on_a_phone(shared_server, new_page)
 
 
 def test_the_same_kind_of_file_can_be_saved_again(shared_server, page, wait_until_laid_out):
-    page.goto(f"{shared_server.url}?page=explore&run=1")
+    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree")
     page.get_by_role("treeitem").first.wait_for()
     wait_until_laid_out(page)
     saving = page.get_by_label("Save the tree as")

@@ -35,7 +35,7 @@ def becomes(place, what):
 
 
 def test_from_a_search_to_a_topic_its_details_and_a_document_nothing_lies_off_the_screen(phone):
-    phone.goto(f"{phone.base}?page=explore&run=1")
+    phone.goto(f"{phone.base}?page=explore&run=1&picture=tree")
     phone.locator(".tp-node").first.wait_for()
     field = phone.get_by_role("searchbox")
     assert inside(field)
@@ -64,7 +64,7 @@ def test_details_are_closed_by_their_button(phone):
 
 
 def test_the_list_is_unrolled_and_rolled_up_by_its_button(phone):
-    phone.goto(f"{phone.base}?page=explore&run=1")
+    phone.goto(f"{phone.base}?page=explore&run=1&picture=tree")
     button = phone.get_by_role("button", name="List of topics")
     button.wait_for()
     assert not inside_list(phone)
@@ -91,7 +91,7 @@ def test_another_page_begins_at_its_top_and_other_results_at_the_first(shared_se
     page.get_by_role("navigation", name="Pages", exact=True).get_by_role("link", name="Runs").click()
     page.get_by_text("1 in this store").wait_for()
     page.wait_for_function(f"() => ({SCROLLED})() === 0")
-    page.goto(f"{shared_server.url}?page=explore&run=1")
+    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree")
     board = page.locator(".ex-list")
     page.locator(".ex-topic").first.wait_for()
     for name, height in (("min-height", "0"), ("height", "200px")):

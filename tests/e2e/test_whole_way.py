@@ -100,7 +100,7 @@ def test_a_command_tells_all_about_a_run(grown):
 
 def explore(page: Any, url: str, run: int, more: str = "") -> None:
     """Open the explorer and wait for its tree."""
-    page.goto(f"{url}?page=explore&run={run}{more}")
+    page.goto(f"{url}?page=explore&run={run}&picture=tree{more}")
     page.locator(".tp-node").first.wait_for()
 
 

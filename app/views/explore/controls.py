@@ -15,6 +15,7 @@ from topiary.app.views.text import escape, format_percent, shorten
 from topiary.app.views.tree.map_svg import MapDrawing
 from topiary.app.views.tree.opening import STEP
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
+from topiary.app.views.tree.tiles import TilesDrawing, describe_shares
 from topiary.engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 SLIDER = (STEP, 30.0, STEP)  # lowest threshold (at 0 all topics are joined), highest threshold, and step
@@ -46,10 +47,12 @@ class ControlState(NamedTuple):
         The formats in which the tree can be saved.
     scopes : mapping of str to ReportScope
         The topics that a report can be about, by name, once the visitor has opened the dialog.
-    map : bool
-        Whether the map is on screen instead of the tree.
+    picture : "topics", "tree" or "map"
+        What is on screen.
     relation : float
         The least correlation at which two topics are joined on the map.
+    listed : bool
+        Whether the list of topics stands beside the tiles.
     """
 
     chosen: bool
@@ -59,13 +62,14 @@ class ControlState(NamedTuple):
     wide: bool
     formats: Sequence[str]
     scopes: Mapping[str, ReportScope] = {}
-    map: bool = False
+    picture: str = "tree"
     relation: float = 0.85
+    listed: bool = False
 
 
 def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> str:
     """Return the controls above the tree."""
-    pictures = draw_segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
+    pictures = draw_segments("picture", state.picture, _PICTURES) if hierarchy.n_layers > 1 else ""
     is_rooted = state.chosen or choice.detail == "paper"
     tree_tools = [
         draw_segments("direction", choice.direction, _DIRECTIONS, closed=_find_dead_ends(hierarchy, choice)),
@@ -77,8 +81,9 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
     map_tools = [draw_relation_slider(state.relation)] if hierarchy.relations else []
     tools = [
         pictures,
-        *(map_tools if state.map else tree_tools),
-        draw_class_choice(hierarchy.classes, choice.label) if hierarchy.classes else "",
+        *{"topics": [], "tree": tree_tools, "map": map_tools}[state.picture],
+        draw_class_choice(hierarchy.classes, choice.label) if hierarchy.classes and state.picture != "topics" else "",
+        _draw_list_switch(listed=state.listed) if state.picture == "topics" else "",
         _draw_button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
         _draw_button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
         _draw_snapshot_choice(hierarchy, state),
@@ -87,12 +92,13 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
         draw_save_table(hierarchy),
         _draw_wide_switch(wide=state.wide),
     ]
-    roots = _draw_roots(hierarchy, choice, chosen=state.chosen) if is_rooted and not state.map else ""
+    roots = _draw_roots(hierarchy, choice, chosen=state.chosen) if is_rooted and state.picture == "tree" else ""
     title = '<h1 class="tp-unseen">Explore</h1>'
     return f'<div class="ex-controls">{title}{roots}<div class="ex-tools">{"".join(tools)}</div></div>'
 
 
 _PICTURES = (
+    ("topics", "Topics", "all topics of the top layer by their size, and what each is made of"),
     ("tree", "Tree", "how topics are made of each other, layer by layer"),
     ("map", "Map", "the topics of layer 1, coloured by parent: similar ones lie close together"),
 )
@@ -217,6 +223,13 @@ def _draw_saving(formats: Sequence[str]) -> str:
     return draw_select("save", (("", "Save as …"), *names), "", "Save the tree as", again=True)
 
 
+def _draw_list_switch(*, listed: bool) -> str:
+    state = (
+        f'aria-pressed="{"true" if listed else "false"}" title="Search, and the topics of every layer as a list ( / )"'
+    )
+    return f'<button class="ex-soft" data-do="list" {state}>Find, list</button>'
+
+
 def _draw_wide_switch(*, wide: bool) -> str:
     word = "Show the side panels" if wide else "Only the tree"
     state = f'aria-pressed="{"true" if wide else "false"}" title="{word}" aria-label="{word}"'
@@ -272,6 +285,23 @@ def _draw_map_topic(hierarchy: Hierarchy, node: Node) -> str:
     words = " ".join((escape(hierarchy.title(node)), *map(escape, hierarchy.other_words(node, 8))))
     button = f'<button data-do="select" data-id="{format_identity(node)}">{format_identity(node)}</button>'
     return f"<li>{button} <small>{format_percent(hierarchy.share(node))}</small> {words}</li>"
+
+
+def draw_tiles_foot(hierarchy: Hierarchy, drawing: TilesDrawing, child: str) -> str:
+    """Return the lines below the tiles."""
+    drawn = len(drawing.rows.nodes)
+    facts = (
+        f"{hierarchy.corpus} · run {hierarchy.run} · {hierarchy.moment} · {drawn} of {hierarchy.widths[-1]} top topics "
+        f"drawn · children that do not fit are counted in the dashed places · seed {hierarchy.seed} · Topiary"
+    )
+    hint = f'<p class="ex-hint">{escape(child)}</p>' if child else ""
+    return f'<p class="ex-caption">{escape(facts)}</p>{hint}'
+
+
+def draw_answer(hierarchy: Hierarchy) -> str:
+    """Return the sentence above the tiles that answers what the documents are about, and how the picture is read."""
+    reading = "Area = share of all words · click a topic to read it, double-click to open its tree"
+    return f'<p class="ex-answer">{escape(describe_shares(hierarchy))}</p><p class="ex-reading">{reading}</p>'
 
 
 def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawing, hints: Sequence[str]) -> str:

@@ -95,6 +95,7 @@ def draw_topic(
     root: bool,
     alone: bool = False,
     drawn: bool = True,
+    tiled: bool = False,
     sent: int = 0,
     focus: bool = False,
     closer: str = "",
@@ -111,6 +112,8 @@ def draw_topic(
         Whether the topic is a root of the tree, and whether it is the only root.
     drawn : bool
         Whether the tree shows it.
+    tiled : bool
+        Whether tiles are on screen instead of the tree.
     sent, focus : int and bool
         How often the visitor has added notes, and whether the field for the next one takes the focus.
     closer : str
@@ -118,9 +121,13 @@ def draw_topic(
     """
     form = NoteForm(format_identity(node), "this topic", rank_tags(hierarchy.notes), sent, focus)
     is_picture = has_pictures(hierarchy)
+    actions = []
+    if hierarchy.n_layers > 1:
+        is_top = node.layer == hierarchy.n_layers
+        actions = _list_tile_actions(top=is_top) if tiled else _list_actions(root=root, alone=alone, drawn=drawn)
     return render(
         "topic.panel", hierarchy, node,
-        actions=_list_actions(root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else [],
+        actions=actions,
         found=draw_found_link(hierarchy, node), notes=hierarchy.notes.get(node, ()), form=form, longest=LONGEST,
         words=[] if is_picture else _list_words(hierarchy, node),
         rarer=[] if is_picture else hierarchy.lowered_words(node, 12),
@@ -136,6 +143,11 @@ def _list_actions(*, root: bool, alone: bool, drawn: bool) -> list[tuple[str, st
     if drawn:
         return [*actions, ("hide", "Hide", ONLY_ROOT if alone else "")]
     return [("show", "Show in the tree", ""), *actions]
+
+
+def _list_tile_actions(*, top: bool) -> list[tuple[str, str, str]]:
+    """Return what can be done with a topic among the tiles; those of the top layer can be set apart."""
+    return [("root", "Open its tree", ""), *([("apart", "Set apart", "")] if top else [])]
 
 
 def _list_words(hierarchy: Hierarchy, node: Node) -> list[SimpleNamespace]:

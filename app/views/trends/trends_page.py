@@ -9,26 +9,28 @@ from topiary.app.analysis.filters import DateRange
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicEffect, describe_bands
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
-from topiary.app.names import UNDATED
+from topiary.app.names import INTERVAL, UNDATED
 from topiary.app.views.explore.controls import draw_segments
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.filters import draw_conditions, draw_filter_form
-from topiary.app.views.markup import draw_options, draw_select, write_attributes, write_element
+from topiary.app.views.markup import draw_choice, draw_options, draw_select, write_attributes, write_element
 from topiary.app.views.palette import LIVE
 from topiary.app.views.save_table import draw_save_table
 from topiary.app.views.text import escape, format_change, format_percent
 from topiary.app.views.trends.column_dialog import ColumnEntry, draw_column_button, draw_column_dialog
-from topiary.app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
+from topiary.app.views.trends.controls import (
+    MeasuredBy,
+    draw_card,
+    draw_column_choice,
+    draw_period_choices,
+    draw_weight_choice,
+)
 from topiary.app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button
 from topiary.app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
 from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
 from topiary.app.views.trends.typical_card import draw_typical
 from topiary.engine.hierarchy.tree import Node
 
-_INTERVALS = (("documents", "Usual intervals"), ("topics", "Wider intervals"))
-_INTERVAL_TIP = (
-    "Intervals from the differences between documents, or wider ones that also have those between samples of the topics"
-)
 _TABS = (
     ("time", "Over time", "How the shares of topics change from period to period"),
     ("groups", "By group", "How the shares of topics differ between groups of documents"),
@@ -52,6 +54,8 @@ class TrendChoices(NamedTuple):
         Name of the column of dates or groups; empty if there is none.
     dates, groups : sequences of str
         Names of the columns of dates, and of categories and numbers.
+    measured : MeasuredBy
+    interval : str
     zoomed : bool
         Whether only the selected range of dates is shown.
     where : sequence of str
@@ -66,9 +70,7 @@ class TrendChoices(NamedTuple):
     column: str
     dates: Sequence[str]
     groups: Sequence[str]
-    unit: str
-    moving: str
-    weigh: str
+    measured: MeasuredBy
     interval: str
     zoomed: bool
     effects: EffectChoices
@@ -158,9 +160,9 @@ def _draw_controls(page: TrendPage) -> str:
     if len(offered) > 1 or (offered and choices.trend == "groups"):
         parts.append(draw_column_choice(offered, choices.column, "Column"))
     if choices.trend == "time":
-        parts.append(draw_period_choices(choices.unit, choices.moving))
-    parts.append(draw_weight_choice(choices.weigh))
-    parts.append(draw_select("interval", _INTERVALS, choices.interval, "Intervals", _INTERVAL_TIP))
+        parts.append(draw_period_choices(choices.measured))
+    parts.append(draw_weight_choice(choices.measured))
+    parts.append(draw_choice(INTERVAL, choices.interval))
     parts.append(draw_save_table(hierarchy, choices.trend, layer=choices.layer))
     return f'<div class="tr-controls">{"".join(parts)}</div>'
 

@@ -53,7 +53,7 @@ class Session:
     """An explore page with everything around it replaced; ``tasks`` are what it wants done elsewhere."""
 
     def __init__(self, hierarchy: Hierarchy | None, **fields: Any) -> None:
-        self.view = View(**({"page": "explore", "run": 7} | fields))
+        self.view = View(**({"page": "explore", "run": 7, "picture": "tree"} | fields))
         self.feed = Feed(hierarchy)
         self.ticks: list[Callable[[Tick], None]] = []
         self.tasks: list[Callable[[], Any]] = []

@@ -57,7 +57,7 @@ def open_trends(db, **fields):
 def open_explore(db, **fields):
     """Open Explore at a topic of layer 2, in a run with a note on another one."""
     notes.add_topic_note(db, 1, 1, 2, NewNote("to check", TAG))
-    return Session(db, "explore", ExplorePage, **({"layer": 2, "topic": 1} | fields))
+    return Session(db, "explore", ExplorePage, **({"layer": 2, "topic": 1, "picture": "tree"} | fields))
 
 
 def save_report(session, topics, quotes="three"):

@@ -8,6 +8,7 @@ from topiary.app.analysis.passages import MarkedText, WordContextLine
 from topiary.app.analysis.trends import DocumentGroups
 from topiary.app.analysis.word_trends import WordGroups, WordPeriods
 from topiary.app.views.text import escape
+from topiary.app.views.trends.controls import MeasuredBy
 from topiary.app.views.words import WordChoices, WordPageContents, draw_word_page
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.periods import Periods
@@ -25,7 +26,7 @@ def page():
     return WordPageContents(
         hierarchy=hierarchy,
         choices=WordChoices(
-            NASTY[0], Node(1, 0), "day", BAD, ["day"], [BAD, "rating"], "automatic", "1", "tokens", (f"{BAD}=1",), [BAD]
+            NASTY[0], Node(1, 0), "day", BAD, ["day"], [BAD, "rating"], MeasuredBy(), (f"{BAD}=1",), [BAD]
         ),
         number=0,
         counted=(17.0, 12, 1_000_000.0),
