@@ -77,7 +77,7 @@ class Server(AsyncHTTPTestCase):
 
 
 @pytest.fixture
-def server():
+def alone():
     case = Server("ask")
     case.setUp()
     yield case
@@ -106,10 +106,10 @@ def test_any_path_below_components_is_answered_without_an_error_of_the_server(st
     assert answered in (200, 404)
 
 
-def test_no_module_is_imported_because_an_address_names_it(server):
+def test_no_module_is_imported_because_an_address_names_it(alone):
     sys.modules.pop("antigravity", None)
     for path in ("/components/antigravity/a/_css/b", "/components/", "/components/panel", "/components/x"):
-        assert server.fetch(path).code == 404
+        assert alone.fetch(path).code == 404
     assert "antigravity" not in sys.modules
 
 
