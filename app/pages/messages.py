@@ -1,6 +1,7 @@
 """Messages of browsers: which method of a page handles which, and what pages with trees share in that."""
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -57,6 +58,10 @@ class MessageMethod:
 
 class MessagePart:
     """A page, or a part of one, that handles messages of the browser by its methods marked with :func:`on`.
+
+    Parameters
+    ----------
+    context : Context
 
     Attributes
     ----------
@@ -149,6 +154,7 @@ class LatestRequest(Generic[Key]):
 
     Parameters
     ----------
+    context : Context
     repeat : () -> None
         Sends the request for what is on screen.
 
@@ -188,13 +194,15 @@ class LatestRequest(Generic[Key]):
         return True
 
 
-class TreePage(MessagePart):
+class TreePage(MessagePart, ABC):
     """A page with trees that are drawn to fit the shape of their windows.
 
     Parameters
     ----------
+    context : Context
     trees : mapping of str to TreeView
         The trees by the side that their messages name; "" for a single tree.
+    boards : sequence of Board
     aspect : float
         Width / height of a window until the browser has measured it.
     """
@@ -210,14 +218,16 @@ class TreePage(MessagePart):
         self._is_exact = False  # whether the picture on screen is drawn for these pixels
         self._replaced: int | None = None  # length of the picture that the browser still has while a new one is sent
 
+    @abstractmethod
     def _draw_again(self) -> None:
-        raise NotImplementedError
+        """Draw the trees again."""
 
+    @abstractmethod
     def _fetch(self) -> None:
         """Read what is on screen again, after a change of the store."""
-        raise NotImplementedError
 
     def _change_tree(self, **fields: Any) -> None:
+        """Change the trees on screen."""
         self._put(**fields)
 
     def _set_room(self, *, has_room: bool) -> None:

@@ -140,7 +140,7 @@ def pages(planted):
 def test_axe_finds_nothing_on_any_page_and_nothing_is_said_in_names_of_the_code(
     start_server, pages, page, wait_until_quiet, axe, names, both
 ):
-    """Pages open light and dark in turn; at night each is looked at for its colours on the other side too."""
+    """Pages open light and dark in turn, and fit a phone; at night each is looked at for its colours on both sides."""
     server, side = start_server(pages), "light"
     findings, said = {}, {}
     for name in names:
@@ -158,6 +158,9 @@ def test_axe_finds_nothing_on_any_page_and_nothing_is_said_in_names_of_the_code(
             page.locator(f"#{DIALOGS[name]}").wait_for()
             found += page.evaluate(FOUND)
             page.keyboard.press("Escape")
+        page.set_viewport_size({"width": 420, "height": 900})
+        page.wait_for_function("document.documentElement.scrollWidth <= 420")
+        page.set_viewport_size({"width": 1440, "height": 960})
         side = switch_sides(page, side)
         if both:
             wait_until_quiet(page)

@@ -35,9 +35,14 @@ _CHOSEN = "([list, wanted]) => list.value === wanted"
 
 @pytest.mark.parametrize(
     ("side", "names"),
-    [("light", [*SEEN]), ("dark", ["watch"]), pytest.param("dark", [*SEEN], marks=pytest.mark.nightly)],
+    [
+        ("light", ["explore"]),
+        ("dark", ["watch"]),
+        *(pytest.param(side, [*SEEN], marks=pytest.mark.nightly) for side in ("light", "dark")),
+    ],
 )
 def test_every_page_opens_on_the_side_the_visitor_prefers_and_fits_a_phone(shared_server, new_page, side, names):
+    """By day axe opens the others and sees that they fit."""
     page = new_page(side)
     for name in names:
         page.set_viewport_size({"width": 1440, "height": 960})

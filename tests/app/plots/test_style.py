@@ -26,7 +26,6 @@ from topiary.app.plots.request import FigureRequest, find_kind, read_width
 from topiary.app.plots.style import cut, measure_width, save, wrap
 from topiary.engine.hierarchy.tree import Edge, Node
 from topiary.store import runs
-from topiary.store.database import open_database
 from topiary.store.points import Point
 
 __all__ = ["plain_model"]
@@ -50,9 +49,8 @@ def drawn(element, tmp_path):
     return text, width, height
 
 
-def given(path, **options):
-    """A store at that path with another planted run."""
-    db = open_database(path)
+def plant_with_curves(db, **options):
+    """Plant a run that has curves."""
     row = plant(db, finished=False, **options)
     found = [
         Point(t, 200 * t, 0.5 * t, name, layer, value / t)
@@ -66,16 +64,20 @@ def given(path, **options):
     ]
     append_points(db, row.number, row.attempt, found)
     runs.finish_run(db, row.number, row.attempt, "finished")
-    db.close()
-    return path
+
+
+def plant_both(db):
+    """Plant a run that predicts labels and one that does not."""
+    plant_with_curves(db, classes=True)
+    plant_with_curves(db, name="unlabelled")
 
 
 @pytest.fixture
 def store(tmp_path, plain_model):
     """Path of a store with a run that predicts labels and one that does not."""
     path = str(tmp_path / "store.db")
-    given(path, classes=True)
-    return given(path, name="unlabelled")
+    open_filled(path, plant_both).close()
+    return path
 
 
 def command(store, *words):
