@@ -205,7 +205,6 @@ class RunningImport(IngestProcess[ImportStatus]):
         URL of the store.
     sent : SentFiles
         The files to import; their folder is removed at the end.
-    options : ImportOptions
     then : () -> None
         Called when the import has ended.
     into : int
@@ -246,7 +245,6 @@ class RunningInspection(IngestProcess[InspectionStatus]):
     ----------
     path : Path
         The file or folder.
-    options : ImportOptions
     """
 
     def __init__(self, path: Path, options: ImportOptions) -> None:

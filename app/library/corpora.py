@@ -135,7 +135,6 @@ class Corpus:
         self._set_facts(row)
 
     def _set_facts(self, row: CorpusRow) -> None:
-        """Set the attributes from a row of the store."""
         self._row = row
         self.number, self.name, self.kind = row.number, row.name, row.kind
         self.documents, self.training_documents = row.documents, row.train_documents
@@ -493,7 +492,6 @@ def _list_columns(source: Any) -> list[Any]:
 
 
 def _find_text_column(table: Any, columns: list[Any]) -> Any:
-    """Return the column with the longest texts."""
     return max(columns, key=lambda name: _measure_length(table[name]))
 
 

@@ -94,12 +94,7 @@ def build_explore_page(context: Context) -> Viewable:
 
 
 class ExplorePage(TreePage):
-    """The explore page of one session: it draws the chosen hierarchy, and turns clicks into changes of the view.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The explore page of one session: it draws the chosen hierarchy, and turns clicks into changes of the view."""
 
     fields: ClassVar = {name: name for name in ("relevance", "relation", "snapshot", "label")}
     presets: ClassVar = {

@@ -49,7 +49,6 @@ class CorpusRefiner(MessagePart):
 
     Parameters
     ----------
-    context : Context
     changed : () -> None
         Draws the page again after something was made or read.
     conditions : () -> tuple of str, optional
@@ -119,7 +118,6 @@ def refine_and_train(context: Context, run: int, snapshot: int, options: Mapping
 
     Parameters
     ----------
-    context : Context
     run, snapshot : int
         As in the view.
     options : mapping
@@ -150,7 +148,6 @@ class CloserLooks:
 
     Parameters
     ----------
-    context : Context
     changed : () -> None
         Draws the panel of a topic again.
     origin_changed : () -> None
