@@ -26,7 +26,7 @@ from topiary.app.names import IntervalKind
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens import Weighting
-from topiary.store import columns, runs
+from topiary.store import columns
 from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn, CorpusRow
 from topiary.store.errors import NotFound
 from topiary.store.run_rows import RunRow
@@ -211,7 +211,7 @@ def _open_sources(
     def read_shares(layer: int) -> LayerUse:
         if hierarchy is None:
             raise NotFound("there are no topics yet, so their shares in documents are not known")
-        run = runs.get_run(reader.db, hierarchy.run)
+        run = reader.find_run(hierarchy.run)
         found = find_shares(reader.db, run, hierarchy.snapshot)
         if found is None:
             raise NotFound(explain_no_shares(run, hierarchy))

@@ -109,10 +109,15 @@ class TopicReader:
     db : Database
     memory : ReaderMemory, optional
         Remembers large answers; without it, everything is read each time.
+    find_run : (number) -> RunRow, optional
+        Returns a run that may be some tenths of a second old; without it, its row is read each time.
     """
 
-    def __init__(self, db: Database, memory: ReaderMemory | None = None) -> None:
+    def __init__(
+        self, db: Database, memory: ReaderMemory | None = None, find_run: Callable[[int], RunRow] | None = None
+    ) -> None:
         self.db = db
+        self.find_run = partial(runs.get_run, db) if find_run is None else find_run
         self.fetch = (_ShortMemory() if memory is None else memory).fetch
 
     # ------------------------------------------------------------------ topics
@@ -170,7 +175,7 @@ class TopicReader:
         They are the same if their shares are stored.  If not, and the ``latest`` ones are wanted, they are the newest
         ones of the run that have shares: while it trains, all documents are placed every now and then.
         """
-        run = runs.get_run(self.db, hierarchy.run)
+        run = self.find_run(hierarchy.run)
         found = find_shares(self.db, run, hierarchy.snapshot)
         if found is not None or not latest or (found := find_newest_shares(self.db, run)) is None:
             return PlacedTopics(hierarchy, found)
@@ -188,7 +193,7 @@ class TopicReader:
 
     def find_shares(self, run: int, snapshot: int) -> ShareSet | None:
         """Return the stored shares under a snapshot of a run; None if there are none that are valid."""
-        return find_shares(self.db, runs.get_run(self.db, run), snapshot)
+        return find_shares(self.db, self.find_run(run), snapshot)
 
     def read_use(self, found: ShareSet, layer: int) -> LayerUse:
         """Return the shares of the topics of a layer in all documents; NotFound or DamagedArrays as `read_use`."""

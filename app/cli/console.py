@@ -10,7 +10,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topiary.app.export.texts import flatten_text
 from topiary.app.ingest.options import parse_count
 
 if TYPE_CHECKING:
@@ -166,6 +165,8 @@ def print_table(heads: tuple[str, ...], rows: list[tuple[Any, ...]], when_empty:
     if not rows:
         notify(when_empty)
         return
+    from topiary.app.export.texts import flatten_text
+
     cells = [heads, *([flatten_text(item) for item in row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     for row in cells:
@@ -174,6 +175,8 @@ def print_table(heads: tuple[str, ...], rows: list[tuple[Any, ...]], when_empty:
 
 def _clean_lines(text: object) -> str:
     """Return a text without control characters other than line breaks."""
+    from topiary.app.export.texts import flatten_text  # a command that prints nothing does not load it
+
     return "\n".join(flatten_text(line) for line in str(text).split("\n"))
 
 

@@ -166,6 +166,7 @@ class SharedMemory:
             "columns": Cache(200_000_000, count_value_bytes, least=1),
             "maps": Cache(64 << 20, count_map_bytes, least=1),
             "word sums": Cache(8),
+            "topic documents": Cache(400),
         }
 
     def fetch(self, kind: str, key: Any, make: Callable[[], Any]) -> Any:

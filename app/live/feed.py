@@ -120,7 +120,7 @@ class Feed:
         self._pulse = 0.0  # time of the last tick
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
         memory = SharedMemory()
-        self.reader = StoreReader(db, memory)
+        self.reader = StoreReader(db, memory, self._find_run)
         self._hierarchies = memory.hierarchies
         self._labels: Cache[tuple[int, int], Array] = Cache(LABELLINGS)
 
@@ -179,6 +179,10 @@ class Feed:
         """Return a run; None if there is none of that number."""
         with self._lock:
             return self._rows.get(number)
+
+    def _find_run(self, number: int) -> RunRow:
+        """Return a run, from the store if it is newer than the last query; NotFound if there is none."""
+        return self.run(number) or runs.get_run(self.db, number)
 
     def state(self, number: int) -> str:
         """Return the state to show: the state in the store, or "silent" if the run's worker is gone."""

@@ -1,5 +1,6 @@
 """What the pages Trends and Word share: figures measured in the documents that filters select, in another thread."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -29,7 +30,7 @@ class MeasuredAnswer(NamedTuple, Generic[Request, Contents]):
     shares: ShareSet | None = None
 
 
-class MeasuredPage(MessagePart, Generic[Request, Contents]):
+class MeasuredPage(MessagePart, ABC, Generic[Request, Contents]):
     """A page that shows on one board what is measured: it stays, dimmed, until what the view asks for is there.
 
     Parameters
@@ -57,27 +58,27 @@ class MeasuredPage(MessagePart, Generic[Request, Contents]):
         self._latest: LatestRequest[Request] = LatestRequest(context, self.fetch)
         context.view.param.watch(self._on_view, ["page", *fields])
 
+    @abstractmethod
     def _make_request(self) -> Request:
         """Return what the view asks for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _read(
         self, request: Request, known: MeasuredAnswer[Request, Contents] | None
     ) -> MeasuredAnswer[Request, Contents]:
         """Measure what is asked for, unless it is known; this waits for the store."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _keeps(self, shown: Request, request: Request) -> bool:
         """Return whether what is on screen stays while something else is measured."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _draw_sentence(self, sentence: str) -> str:
         """Return the page with a sentence in place of everything else."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _draw_answer(self, answer: MeasuredAnswer[Request, Contents], contents: Contents, *, busy: bool) -> str:
         """Return the page, dimmed if it is busy."""
-        raise NotImplementedError
 
     def _on_view(self, *_: Any) -> None:
         if self._view.page == self._page:

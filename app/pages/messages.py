@@ -1,6 +1,7 @@
 """Messages of browsers: which method of a page handles which, and what pages with trees share in that."""
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -193,7 +194,7 @@ class LatestRequest(Generic[Key]):
         return True
 
 
-class TreePage(MessagePart):
+class TreePage(MessagePart, ABC):
     """A page with trees that are drawn to fit the shape of their windows.
 
     Parameters
@@ -217,13 +218,13 @@ class TreePage(MessagePart):
         self._is_exact = False  # whether the picture on screen is drawn for these pixels
         self._replaced: int | None = None  # length of the picture that the browser still has while a new one is sent
 
+    @abstractmethod
     def _draw_again(self) -> None:
         """Draw the trees again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _fetch(self) -> None:
         """Read what is on screen again, after a change of the store."""
-        raise NotImplementedError
 
     def _change_tree(self, **fields: Any) -> None:
         """Change the trees on screen."""

@@ -218,17 +218,18 @@ class CloserLooks:
 
 def read_closer_look(context: Context, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> CloserLook:
     """Count the documents of a topic, and find the runs that refine it; this waits for the store."""
-    row = runs.get_run(context.db, hierarchy.run)
-    corpus = corpora.get_run_corpus(context.db, row)
+    corpus = corpora.get_run_corpus(context.db, context.reader.find_run(hierarchy.run))
     counts, among = None, corpus.documents
     with suppress(NotFound, ReadError):  # the shares are not known yet, or a condition means nothing
-        hierarchy = find_placed(context, hierarchy).hierarchy
-        documents = open_documents(context, corpus, hierarchy, where)
-        among = documents.count
-        use = documents.sources.read_use(node.layer)
-        if hierarchy.has(node):
-            part = corpora.read_marks(context.db, corpus).part
-            counts = count_documents(use, hierarchy.place(node), part, documents.selected)
+        placed = find_placed(context, hierarchy)
+        hierarchy = placed.hierarchy
+        if placed.shares is not None or where:
+            documents = open_documents(context, corpus, hierarchy, where)
+            among = documents.count
+            use = documents.sources.read_use(node.layer)
+            if hierarchy.has(node):
+                part = corpora.read_marks(context.db, corpus).part
+                counts = count_documents(use, hierarchy.place(node), part, documents.selected)
     refining = [
         _describe_run(context, run, made, origin)
         for made, origin in list_refinements(context.db, hierarchy.run)
@@ -260,7 +261,7 @@ def _describe_run(context: Context, run: RunRow, corpus: CorpusRow, origin: Corp
 
 def draw_stored_origin(context: Context, run: int) -> str:
     """Return the line about where the documents of a run come from; this waits for the store."""
-    corpus = corpora.get_run_corpus(context.db, runs.get_run(context.db, run))
+    corpus = corpora.get_run_corpus(context.db, context.reader.find_run(run))
     origin = read_origin(corpus)
     if origin is None:
         return ""

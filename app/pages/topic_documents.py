@@ -68,9 +68,17 @@ class TopicDocuments:
         return documents
 
     def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> list[TopicDocument]:
-        row = self._context.feed.run(hierarchy.run)
+        row, reader = self._context.feed.run(hierarchy.run), self._context.reader
         if row is None:
             return []
+        if where:
+            return self._choose(hierarchy, node, row, where)
+        found = reader.find_shares(hierarchy.run, hierarchy.snapshot)  # there may be some that were not there before
+        key = hierarchy.run, hierarchy.snapshot, node, found
+        return reader.fetch("topic documents", key, lambda: self._choose(hierarchy, node, row, ()))
+
+    def _choose(self, hierarchy: Hierarchy, node: Node, row: RunRow, where: tuple[str, ...]) -> list[TopicDocument]:
+        """Return the documents of a topic that meet conditions, those first whose passages say most of it."""
         selected = self._select(hierarchy, row, where)
         placed = hierarchy
         if selected is not None:  # else the newest examples are enough

@@ -21,11 +21,18 @@ from topiary.app.pages.messages import on
 from topiary.app.pages.refining import CorpusRefiner
 from topiary.app.pages.saving import TableSaver
 from topiary.app.pages.session import Context, cut_view, list_fields
-from topiary.app.views.trends.column_dialog import ColumnEntry
 from topiary.app.views.trends.controls import MeasuredBy
-from topiary.app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
-from topiary.app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
-from topiary.app.views.trends.typical_card import TYPICAL_WORDS
+from topiary.app.views.trends.trends_page import (
+    EFFECT_ROWS,
+    NO_DATES,
+    TYPICAL_WORDS,
+    ColumnEntry,
+    EffectChoices,
+    TrendChoices,
+    TrendPage,
+    draw_trend_note,
+    draw_trends,
+)
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs
 from topiary.store.corpus_rows import KINDS, LABEL, CorpusColumn, CorpusRow

@@ -19,6 +19,7 @@ from topiary.app.machine import find_asset
 from topiary.app.views import markup, run_facts, text
 from topiary.app.views.palette import declare_hue
 
+_WIDEST = 14  # letters of the longest word that fits into a column
 _BREAK = re.compile(r"\s*\n\s*")
 
 
@@ -65,7 +66,7 @@ class _PlainEnvironment(Environment):
     """The environment of the templates."""
 
     code_generator_class = _PlainCode
-    call = staticmethod(operator.call)
+    call: Callable[..., Any] = operator.call
 
     @staticmethod
     def write(value: Any) -> str:
@@ -110,13 +111,15 @@ def _make_environment() -> Environment:
     )
     environment.filters |= {
         "change": text.format_change,
-        "minus": lambda value: f"{value:.2f}".replace("-", "−"),
         "commas": "{:,}".format,
         "condition": markup.name_condition,
         "hue": declare_hue,
         "identity": format_identity,
+        "is_wide": lambda value: any(len(part) > _WIDEST for part in re.split(r"[\s-]+", value)),
+        "minus": lambda value: f"{value:.2f}".replace("-", "−"),
         "percent": text.format_percent,
         "perplexity": run_facts.format_perplexity,
+        "ratio": text.format_ratio,
         "rate": run_facts.format_rate,
         "sign_note": sign_note,
         "shorten": text.shorten,
@@ -126,21 +129,21 @@ def _make_environment() -> Environment:
         "weight": text.format_weight,
     }
     environment.globals |= {
+        "INTERVAL": names.INTERVAL,
         "LISTED": LISTED,
+        "MOVING": names.MOVING,
         "REASONS": REASONS,
         "SHOWN": SHOWN,
         "TRADE": TRADE,
         "TWIN": TWIN,
-        "MOVING": names.MOVING,
+        "UNDATED": names.UNDATED,
         "UNIT": names.UNIT,
         "WEIGH": names.WEIGH,
-        "UNDATED": names.UNDATED,
         "atom": draw_atom_uri,
         "choice": _mark(markup.draw_choice),
         "has_pictures": has_pictures,
         "plural": names.plural,
         "tip": text.describe_origin,
-        "attributes": _mark(markup.write_attributes),
         "icon": _mark(markup.draw_icon),
         "marked": _mark(markup.mark_places),
         "options": _mark(markup.draw_options),

@@ -130,25 +130,3 @@ def draw_state(state: str, request: str = "run") -> str:
     if state == "running" and request in ("pause", "stop"):
         word = {"pause": "pausing", "stop": "stopping"}[request]
     return f'<span class="tp-chip tp-{escape(state)}"><i></i>{escape(word)}</span>'
-
-
-def draw_delete_button(what: str, number: int) -> str:
-    """Return the button that opens the dialog to delete a "run" or "corpus"."""
-    attributes = write_attributes(data_open=f"delete-{number}", title="Delete", aria_label=f"delete {what} {number}")
-    return f'<button class="tp-icon-button tp-danger"{attributes}>{draw_icon("trash")}</button>'
-
-
-def draw_delete_dialog(what: str, number: int, name: str, loses: str) -> str:
-    """Return the dialog in which a user types the number of a "run" or "corpus" to delete it; ``loses`` warns."""
-    delete = write_element(
-        "button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=number, disabled=True
-    )
-    return (
-        f'<dialog id="delete-{number}" class="tp-dialog" aria-label="Delete {what} {number}">'
-        f'<form data-do="delete" data-{what}="{number}"><h2>Delete {what} {number}?</h2>'
-        f'<p class="tp-dim">{escape(name)}</p><p>{loses} Type its number, <b>{number}</b>, to delete it.</p>'
-        '<input class="tp-input" name="typed" inputmode="numeric" autocomplete="off" data-hold '
-        f'aria-label="Number of the {what}">'
-        f'<div class="tp-dialog-acts"><button type="button" class="tp-button" data-close>Keep it</button>'
-        f"{delete}</div></form></dialog>"
-    )

@@ -149,6 +149,16 @@ def format_change(change: float, form: Callable[[float], str] = format_percent) 
     return f"{'−' if change < 0 else '+'}{form(abs(change))}"
 
 
+def format_ratio(ratio: float) -> str:
+    """Return how many times as large odds are, as in ×3.1, ×120 or ÷4.
+
+    >>> [format_ratio(ratio) for ratio in (3.14, 120.2, 0.25, 0.005)]
+    ['×3.1', '×120', '÷4.0', '÷200']
+    """
+    sign, size = ("×", ratio) if ratio >= 1.0 else ("÷", 1.0 / max(ratio, 1e-9))
+    return f"{sign}{size:.1f}" if size < 10 else f"{sign}{size:,.0f}"
+
+
 def _is_whole(share: float) -> bool:
     """Return True if a share is 1, except for rounding errors of a sum."""
     return share > 1.0 - 1e-9

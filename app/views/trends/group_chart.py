@@ -1,17 +1,16 @@
 """Topics by group: bars with intervals for one topic, a heat map of topics and groups, and a table of effects."""
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topiary.app.views.markup import draw_title, write_element
-from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.html import render
+from topiary.app.views.text import format_percent
 
-_MARKS = {1: '<i aria-label="more than elsewhere">▲</i>', -1: '<i aria-label="less than elsewhere">▼</i>'}
 _HEADROOM = 1.4  # length of a row in multiples of the largest share, at most; intervals may be cut
-_LETTERS = 40  # of the name of a group
 
 
 class GroupBar(NamedTuple):
@@ -71,26 +70,18 @@ def draw_group_bars(
     known = [bar for bar in bars if np.isfinite(bar.mean)]
     largest = max((bar.mean for bar in known), default=0.0)
     top = min(max((bar.high for bar in known), default=0.0), _HEADROOM * largest) or 1.0
-    rows = "".join(_draw_bar(bar, top, form) for bar in bars)
-    style = f"--everywhere:{100 * min(everywhere / top, 1.0):.2f}%"
-    note = f"Line: all documents, {form(everywhere)}. Thin bars: {bands}."
-    return f'<div class="tr-groups" style="{style}"><ol>{rows}</ol><p class="tr-note">{note}</p></div>'
+    rows = [_describe_bar(bar, top, form) for bar in bars]
+    return render("trends.group_bars", rows, 100 * min(everywhere / top, 1.0), form(everywhere), bands)
 
 
-def _draw_bar(bar: GroupBar, top: float, form: Callable[[float], str]) -> str:
-    name = escape(shorten(bar.name, _LETTERS))
-    tip = f"Only the documents of {bar.name}"
-    button = write_element("button", name, type="button", data_do="group", data_value=bar.filters, title=tip)
-    count = f"<small>n = {bar.documents:,}</small>"
-    if not np.isfinite(bar.mean):
-        return f"<li>{button}{count}<span class='tr-none'>no documents</span></li>"
-    low, high = max(bar.low, 0.0), min(bar.high, 1.0)
-    interval = f"{form(low)} – {form(high)}"
-    low, high = min(low, top), min(high, top)
-    places = f"--mean:{100 * bar.mean / top:.2f}%;--low:{100 * low / top:.2f}%;--high:{100 * high / top:.2f}%"
-    tip = f"{form(bar.mean)}, 90 % interval {interval}"
-    track = f'<span class="tr-track" style="{places}" title="{tip}"></span>'
-    return f"<li>{button}{count}{track}<b>{form(bar.mean)}</b></li>"
+def _describe_bar(bar: GroupBar, top: float, form: Callable[[float], str]) -> SimpleNamespace:
+    """Return a bar with the places of its ends in percent of the row; without documents it has none."""
+    shown = SimpleNamespace(name=bar.name, filters=bar.filters, documents=bar.documents, ends=())
+    if np.isfinite(bar.mean):
+        low, high = max(bar.low, 0.0), min(bar.high, 1.0)
+        shown.share, shown.interval = form(bar.mean), f"{form(low)} – {form(high)}"
+        shown.ends = (100 * bar.mean / top, 100 * min(low, top) / top, 100 * min(high, top) / top)
+    return shown
 
 
 def draw_heat_map(table: GroupTable) -> str:
@@ -101,28 +92,17 @@ def draw_heat_map(table: GroupTable) -> str:
     weights = np.asarray(table.documents, dtype=np.float64)
     known = np.isfinite(table.mean)
     average = np.nansum(table.mean * weights[:, None], axis=0) / np.maximum((known * weights[:, None]).sum(axis=0), 1.0)
-    head = "".join(
-        f'<th scope="col" title="{documents:,} documents">{escape(shorten(name, 18))}</th>'
-        for name, documents in zip(table.groups, table.documents, strict=True)
-    )
-    rows = "".join(_draw_heat_row(table, topic, float(average[topic])) for topic in range(len(table.topics)))
-    return (
-        f'<div class="tr-scroll"><table class="tr-heat"><thead><tr><th scope="col">Topic</th>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
+    rows = [
+        (key, title, [_tint_cell(table, group, place, float(average[place])) for group in range(len(table.groups))])
+        for place, (key, title) in enumerate(zip(table.keys, table.topics, strict=True))
+    ]
+    return render("trends.heat_map", zip(table.groups, table.documents, strict=True), rows)
 
 
-def _draw_heat_row(table: GroupTable, topic: int, average: float) -> str:
-    title = draw_title(table.topics[topic])
-    name = write_element("button", title, type="button", data_do="topic", data_id=table.keys[topic])
-    cells = []
-    for group in range(len(table.groups)):
-        mean, beyond = float(table.mean[group, topic]), int(table.beyond[group, topic])
-        if not np.isfinite(mean):
-            cells.append("<td>–</td>")
-            continue
-        tint = 100 * min(1.0, abs(np.log2(max(mean, 1e-6) / max(average, 1e-6))) / 3)
-        side = "tr-more" if mean >= average else "tr-less"
-        mark = _MARKS.get(beyond, "")
-        cells.append(f'<td class="{side}" style="--tint:{tint:.0f}%">{format_percent(mean)}{mark}</td>')
-    return f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>'
+def _tint_cell(table: GroupTable, group: int, topic: int, average: float) -> tuple[str, float, float, int] | None:
+    """Return the style of a cell, how strong its tint is, its share and its mark; None without documents."""
+    mean = float(table.mean[group, topic])
+    if not np.isfinite(mean):
+        return None
+    tint = 100 * min(1.0, abs(np.log2(max(mean, 1e-6) / max(average, 1e-6))) / 3)
+    return "tr-more" if mean >= average else "tr-less", tint, mean, int(table.beyond[group, topic])

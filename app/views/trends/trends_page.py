@@ -1,34 +1,23 @@
 """The page Trends: topics over time and by group, what is typical of a selection, and the filters of documents."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 
 from topiary.app.analysis.filters import DateRange
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicEffect, describe_bands
+from topiary.app.analysis.trends import GroupFigure, TimeFigure, TopicEffect, describe_bands
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
-from topiary.app.names import INTERVAL, UNDATED
-from topiary.app.views.explore.controls import draw_segments
 from topiary.app.views.explore.refining import draw_refine_selection
-from topiary.app.views.filters import draw_conditions, draw_filter_form
-from topiary.app.views.markup import draw_choice, draw_options, draw_select, write_attributes, write_element
+from topiary.app.views.html import render
 from topiary.app.views.palette import LIVE
 from topiary.app.views.save_table import draw_save_table
-from topiary.app.views.text import escape, format_change, format_percent
-from topiary.app.views.trends.column_dialog import ColumnEntry, draw_column_button, draw_column_dialog
-from topiary.app.views.trends.controls import (
-    MeasuredBy,
-    draw_card,
-    draw_column_choice,
-    draw_period_choices,
-    draw_weight_choice,
-)
-from topiary.app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button
+from topiary.app.views.text import shorten
+from topiary.app.views.trends.controls import MeasuredBy
 from topiary.app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
 from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
-from topiary.app.views.trends.typical_card import draw_typical
 from topiary.engine.hierarchy.tree import Node
 
 _TABS = (
@@ -37,11 +26,50 @@ _TABS = (
 )
 _HEAT_TOPICS = 60  # rows of the heat map
 _HEAT_GROUPS = 16  # columns of it
-_CHILDREN = (
-    "Shares of the topics below it in all documents shown. They are parts of other topics too, so they need not add up."
-)
 NO_DATES = "No column of this corpus holds dates. Columns … lists the columns, and changes their kinds."
-_LISTED = 12  # topics that grew or shrank
+TYPICAL_WORDS = 30  # of a list
+EFFECT_ROWS = 40  # shown of the table
+_COLUMNS = (
+    ("topic", "Topic", "In the order of popularity"),
+    ("group", "Group", "In the order of size"),
+    ("mean", "Mean", "The topic’s share of the words of the group: R = Σ n_j w_j / Σ n_j over its documents j"),
+    ("", "90 % interval", "Of the mean, from what is chosen under Intervals"),
+    ("documents", "n", "Documents of the group"),
+    ("difference", "Difference", "The mean less that of the documents the group is compared with"),
+    ("", "90 % interval", "By documents alone: R − S − √((R − l)² + (u′ − S)²) to R − S + √((u − R)² + (S − l′)²)"),
+)  # fmt: skip
+_NAMED = 5  # topics of a sentence
+KIND_NAMES = {"date": "date", "number": "number", "category": "category", "text": "text", "id": "identifier"}
+
+
+class ColumnEntry(NamedTuple):
+    """What the dialog shows of a column.
+
+    Attributes
+    ----------
+    name, kind : str
+    is_label : bool
+        Whether it is the label of the documents, whose kind cannot be changed.
+    filled, invalid : int
+        Documents with a value, and documents with a text that is no value of the kind.
+    categories : int
+        0 for other kinds.
+    """
+
+    name: str
+    kind: str
+    is_label: bool
+    filled: int
+    invalid: int
+    categories: int
+
+
+class EffectChoices(NamedTuple):
+    """The order of the table, and the groups compared: ``group`` with ``against`` ("" = each, and all others)."""
+
+    order: str
+    group: str
+    against: str
 
 
 class TrendChoices(NamedTuple):
@@ -136,94 +164,47 @@ class TrendPage(NamedTuple):
 
 def draw_trends(page: TrendPage) -> str:
     """Return the page as HTML."""
+    choices, hierarchy = page.choices, page.hierarchy
     body = ""
     if page.over_time is not None:
         body = _draw_over_time(page, page.over_time)
     elif page.by_group is not None:
         body = _draw_by_group(page, page.by_group)
     if page.typical is not None:
-        lists = draw_typical(page.hierarchy, page.typical, page.words, page.counting)
-        body += draw_card("What is typical of this selection", lists)
-    sentences = filter(None, (page.source, page.note))
-    notes = "".join(f'<p class="tr-note" role="status">{escape(each)}</p>' for each in sentences)
-    dim = " tr-busy" if page.busy else ""
-    dialog = draw_column_dialog(page.choices.columns, page.documents)
-    parts = f"{_draw_controls(page)}{_draw_filters(page)}{notes}{body}{dialog}"
-    return f'<div class="tr-page{dim}"><h1>Trends</h1>{parts}</div>'
+        body += render("trends.typical_card", hierarchy, page.typical, page.words, page.counting)
+    is_time = choices.trend == "time"
+    offered = choices.dates if is_time else choices.groups
+    topics = [
+        (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
+        for node in hierarchy.nodes(choices.layer)
+    ]
+    return render(
+        "trends.page", page, _TABS, {} if choices.dates or is_time else {"time": NO_DATES},
+        layers=[(layer, f"Layer {layer}") for layer in range(hierarchy.n_layers, 0, -1)],
+        entries=[("", "Largest topics" if is_time else "All topics"), *topics],
+        offered=offered if len(offered) > is_time else (),
+        save=draw_save_table(hierarchy, choices.trend, layer=choices.layer),
+        closer=draw_refine_selection(choices.where, "", page.selected, page.documents, busy=page.refining),
+        body=body, kinds=KIND_NAMES.items(),
+    )  # fmt: skip
 
 
 def draw_trend_note(sentence: str) -> str:
     """Return the page with a sentence in place of everything else."""
-    return f'<div class="tr-page"><h1>Trends</h1><p class="tr-note" role="status">{escape(sentence)}</p></div>'
-
-
-def _draw_controls(page: TrendPage) -> str:
-    choices, hierarchy = page.choices, page.hierarchy
-    closed = {} if choices.dates or choices.trend == "time" else {"time": NO_DATES}
-    tabs = draw_segments("trend", choices.trend, _TABS, "What is shown", closed=closed)
-    layers = [(layer, f"Layer {layer}") for layer in range(hierarchy.n_layers, 0, -1)]
-    parts = [tabs, draw_select("trend_layer", layers, choices.layer, "Layer", "Layer of the topics")]
-    parts.append(_draw_topic_choice(page))
-    offered = choices.dates if choices.trend == "time" else choices.groups
-    if len(offered) > 1 or (offered and choices.trend == "groups"):
-        parts.append(draw_column_choice(offered, choices.column, "Column"))
-    if choices.trend == "time":
-        parts.append(draw_period_choices(choices.measured))
-    parts.append(draw_weight_choice(choices.measured))
-    parts.append(draw_choice(INTERVAL, choices.interval))
-    parts.append(draw_save_table(hierarchy, choices.trend, layer=choices.layer))
-    return f'<div class="tr-controls">{"".join(parts)}</div>'
-
-
-def _draw_topic_choice(page: TrendPage) -> str:
-    choices, hierarchy = page.choices, page.hierarchy
-    first = "Largest topics" if choices.trend == "time" else "All topics"
-    chosen = "" if choices.topic is None else format_identity(choices.topic)
-    entries = [
-        (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
-        for node in hierarchy.nodes(choices.layer)
-    ]
-    options = draw_options([("", first), *entries], chosen)
-    tip = "Show one topic alone, with its children"
-    return write_element("select", options, class_="ex-select", data_change="topic", aria_label="Topic", title=tip)
-
-
-def _draw_filters(page: TrendPage) -> str:
-    """Return the conditions as chips, a form for another one, and how many documents there are."""
-    choices = page.choices
-    chips, form = draw_conditions(choices.where), draw_filter_form([each.name for each in choices.columns])
-    count = ""
-    if page.documents:
-        part = f"{page.selected:,} of" if choices.where else "all"
-        part = f"{part} {page.documents:,} documents"
-        count = f'<span class="tr-note" role="status">{part}</span>'
-    closer = draw_refine_selection(choices.where, "", page.selected, page.documents, busy=page.refining)
-    return f'<div class="tr-controls">{chips}{form}{draw_column_button()}{count}{closer}</div>'
+    return render("trends.note", sentence)
 
 
 def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:
     hierarchy, choices = page.hierarchy, page.choices
-    topic = choices.topic
-    heading = f"Layer {choices.layer} over time" if topic is None else hierarchy.title(topic)
-    picture = _draw_figure(page, figure)
-    parts = [draw_card(heading, f"{picture}{_draw_range(page, figure)}{_tell_missing(page, figure)}")]
-    if page.children is not None:
-        parts.append(draw_card("Its children", _draw_figure(page, page.children), _CHILDREN))
-    parts.append(_draw_changes(page, figure))
-    return "".join(parts)
-
-
-def _tell_missing(page: TrendPage, figure: TimeFigure) -> str:
-    """Return what the bands and bars are, and a button for the documents without a date."""
-    text = f"Bands: {describe_bands(figure.samples)}. Grey bars: documents of every {figure.periods.unit}."
-    if figure.missing:
-        are = UNDATED[figure.missing != 1]
-        tip = {"title": "Only these documents"}
-        button = write_element(
-            "button", f"{figure.missing:,}", type="button", data_do="group", data_value=f"{page.choices.column}=", **tip
-        )
-        text += f' <span class="tr-missing">{button} {are} left out.</span>'
-    return f'<p class="tr-note">{text}</p>'
+    heading = f"Layer {choices.layer} over time" if choices.topic is None else hierarchy.title(choices.topic)
+    children = "" if page.children is None else _draw_figure(page, page.children)
+    starts = figure.periods.starts
+    days: tuple[str, ...] = ()
+    if len(starts) > 1:
+        ends = page.picked or (float(starts[0]), float(starts[-1]) - 1.0)
+        days = tuple(map(_format_day, ends))
+    bands = describe_bands(figure.samples)
+    return render("trends.over_time", page, heading, _draw_figure(page, figure), days, bands, children)
 
 
 def _draw_figure(page: TrendPage, figure: TimeFigure) -> str:
@@ -241,9 +222,8 @@ def _draw_figure(page: TrendPage, figure: TimeFigure) -> str:
     pictures = []
     for style, frame in (("tr-wide", WIDE), ("tr-narrow", NARROW)):
         axis = TimeAxis(unit, figure.periods.starts, figure.documents, frame, picked, brush=True)
-        pictures.append(f'<div class="{style}">{draw_lines(axis, lines, label)}</div>')
-    names = "".join(f'<li style="--hue:{line.colour}">{escape(line.title)}</li>' for line in lines)
-    return f'{"".join(pictures)}<ul class="tr-legend tr-narrow">{names}</ul>'
+        pictures.append((style, draw_lines(axis, lines, label)))
+    return render("trends.figure", pictures, lines)
 
 
 def _find_picked(page: TrendPage, figure: TimeFigure) -> tuple[int, int] | None:
@@ -257,56 +237,9 @@ def _find_picked(page: TrendPage, figure: TimeFigure) -> tuple[int, int] | None:
     return max(first, 0), min(last, n_periods - 1)
 
 
-def _draw_range(page: TrendPage, figure: TimeFigure) -> str:
-    """Return the form for a range of dates: the same as dragging over the picture, for keys and exact days."""
-    starts = figure.periods.starts
-    if len(starts) < 2:
-        return ""
-    least, most = _format_day(float(starts[0])), _format_day(float(starts[-1]) - 1.0)
-    first, last = (least, most) if page.picked is None else (_format_day(end) for end in page.picked)
-    fields = "".join(
-        f"<label>{word} <input{write_attributes(type='date', name=name, value=day, class_='tp-input')}></label>"
-        for word, name, day in (("From", "first", first), ("to", "last", last))
-    )
-    acts = '<button type="submit" class="ex-soft">Select</button>'
-    if page.picked is not None:
-        pressed = {"aria_pressed": "true" if page.choices.zoomed else "false"}
-        acts += write_element("button", "Zoom in", type="button", class_="ex-soft", data_do="zoom", **pressed)
-        acts += '<button type="button" class="ex-soft" data-do="whole">All dates</button>'
-    tip = "Drag over the picture to select a range of dates, or click on a period."
-    return f'<form class="tr-range" data-do="range">{fields}{acts}<span class="tr-note">{tip}</span></form>'
-
-
 def _format_day(moment: float) -> str:
     """Return the day of a moment, as in 2004-07-01; empty for an infinite one."""
     return str(np.datetime64(int(moment), "ms").astype("datetime64[D]")) if np.isfinite(moment) else ""
-
-
-def _draw_changes(page: TrendPage, figure: TimeFigure) -> str:
-    """Return what grew and what shrank, and between which documents."""
-    before, after = figure.compared_documents
-    of = "the selected documents with a date" if page.choices.where else "all documents with a date"
-    note = (
-        f"The last third of {of} ({after:,}) against the first ({before:,}), with the 90 % interval of the "
-        f"difference. Listed is what is beyond chance: with 90 % probability none of the {figure.compared:,} topics "
-        "compared is listed without having changed."
-    )
-    lists = _draw_growth(page.hierarchy, "What grew", figure.grown)
-    lists += _draw_growth(page.hierarchy, "What shrank", figure.shrunk)
-    return f'<div class="tr-two">{lists}<p class="tr-note">{note}</p></div>'
-
-
-def _draw_growth(hierarchy: Hierarchy, heading: str, topics: Sequence[GrownTopic]) -> str:
-    """Return the topics that grew or shrank as a list, with shares of the first and the last third."""
-    rows = "".join(
-        f"<li>{draw_topic_button(hierarchy, each.node)}"
-        f"<span>{format_percent(each.before)} → {format_percent(each.after)}</span>"
-        f"<small>{format_change(each.low)} to {format_change(each.high)}</small></li>"
-        for each in topics[:_LISTED]
-    )
-    more = f"The first {_LISTED} of {len(topics)}." if len(topics) > _LISTED else ""
-    body = f'<ol class="tr-grown">{rows}</ol>' if rows else '<p class="tr-note">None beyond chance.</p>'
-    return draw_card(heading, body, more)
 
 
 def _draw_by_group(page: TrendPage, figure: GroupFigure) -> str:
@@ -317,7 +250,7 @@ def _draw_by_group(page: TrendPage, figure: GroupFigure) -> str:
         note += f" {missing:,} documents have no value, or one that few documents have, and are left out."
     if len(figure.groups.names) > _HEAT_GROUPS:
         note += f" The {_HEAT_GROUPS} largest of {len(figure.groups.names)} groups are shown; the table has all."
-    parts = []
+    title = bar_chart = ""
     if choices.topic is not None:
         column = hierarchy.place(choices.topic)
         bars = [
@@ -328,12 +261,50 @@ def _draw_by_group(page: TrendPage, figure: GroupFigure) -> str:
             for group, (name, condition) in enumerate(zip(figure.groups.names, figure.groups.conditions, strict=True))
         ]  # fmt: skip
         bars.sort(key=lambda bar: -bar.mean if np.isfinite(bar.mean) else np.inf)
-        picture = draw_group_bars(bars, float(figure.everywhere[column]), bands=describe_bands(figure.samples))
-        parts.append(draw_card(hierarchy.title(choices.topic), picture))
-    table = draw_effects(hierarchy, figure, page.effects, page.n_effects, choices.effects)
-    parts.append(draw_card(f"Effects of {choices.column}", table))
-    parts.append(draw_card(f"Topics by {choices.column}", draw_heat_map(_make_heat_map(hierarchy, figure)), note))
-    return "".join(parts)
+        bar_chart = draw_group_bars(bars, float(figure.everywhere[column]), bands=describe_bands(figure.samples))
+        title = hierarchy.title(choices.topic)
+    heat = draw_heat_map(_make_heat_map(hierarchy, figure))
+    return render("trends.by_group", page, title, bar_chart, _draw_effects(page, figure), heat, note)
+
+
+def _draw_effects(page: TrendPage, figure: GroupFigure) -> str:
+    """Return the choice of groups, and the first rows of the table of effects."""
+    hierarchy, choices = page.hierarchy, page.choices.effects
+    offered = [(name, shorten(name, 40)) for name in figure.groups.names]
+    entries = [("", "Each group"), *offered]
+    others = [("", "all other groups"), *(entry for entry in offered if entry[0] != choices.group)]
+    heads = [_describe_head(*column, choices.order) for column in _COLUMNS]
+    return render(
+        "trends.effects", hierarchy, figure.groups.names, entries, others, choices, heads, page.effects,
+        page.n_effects, figure.contrast.comparisons, _summarise(hierarchy, figure),
+    )  # fmt: skip
+
+
+def _describe_head(name: str, word: str, tip: str, order: str) -> SimpleNamespace:
+    """Return the head of a column; a click sorts by it, and another one the other way round."""
+    if not name:
+        return SimpleNamespace(word=word, tip=tip, value="", sort="")
+    is_order, is_turned = order.removeprefix("-") == name, order == f"-{name}"
+    grows = (name in ("topic", "group")) != is_turned
+    sort = ("ascending" if grows else "descending") if is_order else ""
+    return SimpleNamespace(word=word, tip=tip, value=f"-{name}" if order == name else name, sort=sort)
+
+
+def _summarise(hierarchy: Hierarchy, figure: GroupFigure) -> list[tuple[str, str]]:
+    """Return the surest differences of one group as sentences, each with its beginning; none without a group."""
+    if figure.group is None:
+        return []
+    layer, names = figure.nodes[0].layer, figure.groups.names
+    sure, ours = figure.contrast.sure[figure.group], names[figure.group]
+    theirs = "all other groups" if figure.against is None else names[figure.against]
+    sentences = []
+    for word, sign in (("More", 1.0), ("Less", -1.0)):
+        order = [column for column in (-sign * sure).argsort(kind="stable").tolist() if sign * sure[column] > 0.0]
+        titles = "; ".join(hierarchy.title(hierarchy.node(layer, column)) for column in order[:_NAMED])
+        if titles:
+            more = f" and {len(order) - _NAMED:,} more" if len(order) > _NAMED else ""
+            sentences.append((f"{word} in {ours} than in {theirs}:", f"{titles}{more}."))
+    return sentences or [("", f"No topic differs beyond chance between {ours} and {theirs}.")]
 
 
 def _make_heat_map(hierarchy: Hierarchy, figure: GroupFigure) -> GroupTable:

@@ -1,0 +1,54 @@
+"""The first view of Explore: tiles of the top layer, lines between the tiles of a child, and the way to its tree."""
+
+from playwright.sync_api import expect
+
+FOCUSED = """() => {
+  let here = document.activeElement
+  while (here.shadowRoot) { here = here.shadowRoot.activeElement }
+  return here.dataset
+}"""
+TILES = ".tp-tile[aria-level='1']"
+
+
+def test_a_tile_is_selected_joined_with_its_others_and_opens_its_tree(shared_server, new_page):
+    page = new_page()
+    page.goto(f"{shared_server.url}?page=explore&run=1")
+    expect(page.locator(TILES).first).to_be_visible()
+    assert page.locator(".tp-edge").count() == 0
+    child = page.locator(".tp-tile[data-parents*=' ']").first  # it has several parents
+    parts = child.get_attribute("data-parents").split()
+    identity = child.get_attribute("data-id")
+    child.click()
+    expect(page.locator(".tp-joins rect")).to_have_count(len(parts))
+    expect(page.locator(".tp-joins path")).to_have_count(len(parts) - 1)
+    expect(page.locator(f".ex-detail[data-key='{identity}']")).to_be_visible()
+    root = page.locator(TILES).first.get_attribute("data-id")
+    page.locator(TILES).first.dblclick(position={"x": 12, "y": 8})
+    page.wait_for_url(f"**roots={root}**")
+    expect(page.locator(".tp-edge").first).to_be_attached()
+    page.get_by_role("button", name="Topics", exact=True).click()
+    expect(page.locator(TILES).first).to_be_visible()
+    page.wait_for_url(lambda url: "roots" not in url)
+
+
+def test_keys_walk_into_a_tile_and_out_of_it_and_open_the_list(shared_server, new_page):
+    page = new_page()
+    page.goto(f"{shared_server.url}?page=explore&run=1")
+    first = page.locator(TILES).first
+    expect(first).to_be_visible()
+    first.focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(FOCUSED)["in"] == first.get_attribute("data-id")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(FOCUSED)["id"] == first.get_attribute("data-id")
+    page.keyboard.press("/")
+    expect(page.locator(".ex-list input[type=search]")).to_be_focused()
+
+
+def test_a_phone_has_the_list_in_place_of_tiles(shared_server, new_page):
+    page = new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{shared_server.url}?page=explore&run=1")
+    expect(page.locator(".ex-answer")).to_be_visible()
+    expect(page.locator(".ex-list [data-do=select]").first).to_be_visible()
+    expect(page.locator(TILES).first).not_to_be_visible()
