@@ -121,7 +121,6 @@ class ExplorePage(TreePage):
         self._previous: Hierarchy | None = None  # the snapshot shown before the newest one
         self._drawing: TreeDrawing | None = None
         self._tiles: TileRows | None = None
-        self._is_narrow = False  # whether the window has no room for tiles: the list says what they would
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._repeat)  # (run, snapshot)
         self._moments: tuple[SnapshotOption, ...] = ()
         self._first_roots: tuple[Node, ...] = ()
@@ -635,13 +634,14 @@ class ExplorePage(TreePage):
             self.page.css_classes = classes
 
     def _set_room(self, *, has_room: bool) -> None:
-        if self._is_narrow is has_room:
-            self._is_narrow = not has_room
-            if self._hierarchy is not None:
-                self._draw_list(self._hierarchy)
+        """Draw the list where there is no room for tiles: it says what they would."""
+        is_changed = has_room != self._has_room
+        super()._set_room(has_room=has_room)
+        if is_changed and self._hierarchy is not None:
+            self._draw_list(self._hierarchy)
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
-        if self._is_tiled(hierarchy) and LISTED not in split_tab(self._view.tab) and not self._is_narrow:
+        if self._is_tiled(hierarchy) and LISTED not in split_tab(self._view.tab) and self._has_room:
             self._list.html, self._listed = "", (0, None)
             return
         choice, self._listed = self.choice, self._find_listed(hierarchy)

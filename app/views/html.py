@@ -39,9 +39,9 @@ def join_lines(source: str) -> str:
 def _replace_break(line_break: re.Match[str]) -> str:
     """Return nothing next to a tag, a block or between two values; elsewhere a blank."""
     source, begin, end = line_break.string, line_break.start(), line_break.end()
-    beside = source.endswith((">", "%}", "#}"), 0, begin) or source.startswith(("<", "{%", "{#"), end)
+    is_adjacent = source.endswith((">", "%}", "#}"), 0, begin) or source.startswith(("<", "{%", "{#"), end)
     between = source.endswith("}}", 0, begin) and source.startswith("{{", end)
-    return "" if beside or between else " "
+    return "" if is_adjacent or between else " "
 
 
 class _PlainCode(CodeGenerator):
@@ -70,7 +70,7 @@ class _PlainEnvironment(Environment):
 
     @staticmethod
     def write(value: Any) -> str:
-        """Return a value as a page has it."""
+        """Return a value as text of a page."""
         kind = type(value)
         if kind is int or kind is Markup or (kind is str and value.isalnum()):
             return str(value)
