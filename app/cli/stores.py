@@ -30,7 +30,7 @@ def serve(arguments: argparse.Namespace) -> int:
 
 def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> int:
     """Run a server until it is stopped; errors about starting it become a `UserError`."""
-    from topiary.app.server.ports import ServeError
+    from topiary.app.server.hosts import ServeError
 
     try:
         serve_app(arguments)
@@ -42,7 +42,7 @@ def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argp
 def _serve_demo(arguments: argparse.Namespace) -> None:
     """Prepare the demo in another process and serve the store; when the server ends, end the process."""
     from topiary.app.jobs.demo import begin_demo
-    from topiary.app.server.ports import choose_port
+    from topiary.app.server.hosts import choose_port
 
     choose_port(LOCAL, arguments.port)  # raises an error for a port in use before anything is started
     process.sweep_folders()

@@ -23,8 +23,7 @@ from topiary.app.analysis.reader import StoreReader
 from topiary.app.jobs import launcher, progress
 from topiary.app.jobs.estimates import read_latest
 from topiary.app.jobs.gallery import choose_run, is_of_gallery
-from topiary.app.live.cache import MOST_POINT_BYTES, Cache, InferenceCache, SharedMemory
-from topiary.app.live.history import History
+from topiary.app.live.cache import MOST_POINT_BYTES, Cache, History, InferenceCache, SharedMemory
 from topiary.app.live.predictions import PredictionCache
 from topiary.app.live.ticks import SessionListeners, Tick
 from topiary.engine.hierarchy.tree import Node

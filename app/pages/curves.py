@@ -11,7 +11,7 @@ from panel.viewable import Viewable
 
 from topiary.app.jobs.estimates import ESTIMATE_NAMES, POINT, find_burn_in, find_estimate_name
 from topiary.app.jobs.plan import STEPS, describe_protocol, find_part, name_step
-from topiary.app.live.history import History, PointColumns
+from topiary.app.live.cache import History, PointColumns
 from topiary.app.names import COMING
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.jobs.plan import find_part
-from topiary.app.live.history import PointColumns
+from topiary.app.live.cache import PointColumns
 from topiary.app.names import Axis
 from topiary.app.plots.read import Source, name_source
 from topiary.app.plots.request import COLUMN, FigureRequest

@@ -7,7 +7,7 @@ from topiary.app.analysis.comparison import Comparison, compare
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.reader import StoreReader
-from topiary.app.live.history import History, PointColumns
+from topiary.app.live.cache import History, PointColumns
 from topiary.app.names import name_inference, name_model
 from topiary.app.plots.request import FigureRequest
 from topiary.engine.hierarchy.tree import Node

@@ -22,8 +22,7 @@ from topiary.app.jobs.uploads import Downloads, IncomingFile, UploadLimitError, 
 from topiary.app.live.cache import Cache
 from topiary.app.pages.map_reading import POINTS
 from topiary.app.server.access import Authentication
-from topiary.app.server.hosts import send_sentence
-from topiary.app.server.ports import ServeError
+from topiary.app.server.hosts import ServeError, send_sentence
 
 COMPONENTS = r"/components/(.*)"
 _PACKAGES = ("panel", "panel_material_ui", "topiary")  # only components of these packages are served

@@ -1,4 +1,4 @@
-"""The host names that a server answers to, and the security headers of its answers.
+"""Where a server is reached: the host names it answers to, its port, proxies before it, and headers of answers.
 
 A foreign site can make its own host name resolve to this machine (DNS rebinding); for the browser, its page and this
 server then have the same origin.  Only the header ``Host`` distinguishes such requests from legitimate ones.
@@ -7,14 +7,14 @@ server then have the same origin.  Only the header ``Host`` distinguishes such r
 import ipaddress
 import re
 import secrets
+import socket
+import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, HTTPServerRequest, split_host_and_port
 from tornado.routing import Matcher, Router
 from tornado.web import OutputTransform, RequestHandler
-
-from topiary.app.server.ports import ServeError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
@@ -297,3 +297,66 @@ def _read_networks(text: str) -> list[IPNetwork]:
 def _read_list(request: HTTPServerRequest, name: str) -> list[str]:
     """Return the comma-separated values of a header; the nearest proxy adds the last one."""
     return [value for item in request.headers.get(name, "").split(",") if (value := item.strip())]
+
+
+USUAL_PORT = 5006
+TRIED_PORTS = 20  # from USUAL_PORT on, if no port is given
+LAST_PORT = 65_535
+
+
+class ServeError(Exception):
+    """An error: the server cannot start; its message is one sentence for the user."""
+
+
+def choose_port(address: str, port: int | None) -> int:
+    """Return the port to listen on: ``port`` itself, any free port for 0, the first free one from 5006 for None.
+
+    Raises
+    ------
+    ServeError
+        When the port is taken, or there is no such port or address.
+    """
+    if port is not None and not 0 <= port <= LAST_PORT:
+        raise ServeError(f"a port is a number from 0 to {LAST_PORT}; got {port}")
+    free = _find_free(address)
+    if port == 0:
+        return free
+    if port is not None:
+        if not _is_free(address, port):
+            raise ServeError(
+                f"port {port} of {address} is taken; choose another with --port, or --port 0 for any free one"
+            )
+        return port
+    for candidate in range(USUAL_PORT, USUAL_PORT + TRIED_PORTS):
+        if _is_free(address, candidate):
+            return candidate
+    raise ServeError(
+        f"ports {USUAL_PORT} to {USUAL_PORT + TRIED_PORTS - 1} of {address} are all taken; choose one with --port"
+    )
+
+
+def _find_free(address: str) -> int:
+    with _open_probe(address) as probe:
+        try:
+            probe.bind((address, 0))
+        except (OSError, UnicodeError):
+            raise ServeError(
+                f"this machine cannot listen at the address {address!r}; choose another with --address, or leave it out"
+            ) from None
+        return int(probe.getsockname()[1])
+
+
+def _is_free(address: str, port: int) -> bool:
+    with _open_probe(address) as probe:
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def _open_probe(address: str) -> socket.socket:
+    probe = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    if sys.platform != "win32":  # on Windows this option would let two servers share a port
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return probe

@@ -55,6 +55,7 @@ from topiary.app.server.hosts import (
     Proxies,
     ProxyRouter,
     SafeHeaders,
+    choose_port,
 )
 from topiary.app.server.login import (
     ENDED,
@@ -67,7 +68,6 @@ from topiary.app.server.login import (
     LogoutForm,
     WithoutLogin,
 )
-from topiary.app.server.ports import choose_port
 from topiary.app.server.sessions import (
     LARGEST_MESSAGE,
     SHED,

@@ -129,13 +129,13 @@ class InnerServer:
     _left: ClassVar[list[int]] = []  # ports of servers that have ended
 
     def __init__(self, store: str, interval: float = 0.0) -> None:
-        from topiary.app.server import ports, serve
+        from topiary.app.server import hosts, serve
         from topiary.app.server.access import Authentication, Passwords
         from topiary.app.server.hosts import Hosts
 
         open_database(store).close()  # makes it
         reach, port = serve.ServerReach(Hosts("127.0.0.1")), self._left.pop() if self._left else 0
-        if port and not ports._is_free("127.0.0.1", port):
+        if port and not hosts._is_free("127.0.0.1", port):
             port = 0
         with ExitStack() as stack:
             site = stack.enter_context(serve.open_site(store, Authentication(Passwords())))

@@ -9,8 +9,8 @@ from store_samples import flip_snapshot
 
 from topiary.app.analysis import topic_reader as readers
 from topiary.app.live.actions import Actions
+from topiary.app.live.cache import History
 from topiary.app.live.feed import Feed
-from topiary.app.live.history import History
 from topiary.app.live.ticks import Tick
 from topiary.store import annotations, events, runs, snapshots
 from topiary.store.database import open_database

@@ -15,7 +15,7 @@ from topic_pairs import changed
 from topiary.app.analysis.comparison import Comparison, Pair, compare
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.seeds import SeedBaseline
-from topiary.app.live.history import History
+from topiary.app.live.cache import History
 from topiary.app.live.ticks import Tick
 from topiary.app.pages import compare_reading
 from topiary.app.pages.compare import ComparePage

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from topiary.app.live.history import History
+from topiary.app.live.cache import History
 from topiary.app.pages.curves import WatchCurves
 from topiary.app.pages.session import View
 from topiary.store.events import RunEvent

@@ -19,7 +19,7 @@ from topiary import plots
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.cli import main
-from topiary.app.live.history import PointColumns
+from topiary.app.live.cache import PointColumns
 from topiary.app.plots import curves, tree
 from topiary.app.plots.request import KINDS as FIGURES
 from topiary.app.plots.request import FigureRequest, find_kind, read_width

@@ -18,7 +18,7 @@ from topiary.app.server.access import (
     check_open_address,
     read_passwords,
 )
-from topiary.app.server.ports import ServeError
+from topiary.app.server.hosts import ServeError
 
 A, V = "analysts-secret", "viewers-secret"
 BOTH = Passwords(A, V)

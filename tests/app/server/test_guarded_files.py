@@ -12,7 +12,7 @@ from tornado.testing import AsyncHTTPTestCase
 from tornado.web import Application, HTTPError
 
 from topiary.app.server.guarded_files import COMPONENTS, ComponentFiles, MalformedPath, UnreadableQuery, read_prefix
-from topiary.app.server.ports import ServeError
+from topiary.app.server.hosts import ServeError
 
 
 def malformed(path):

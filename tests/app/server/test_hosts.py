@@ -7,8 +7,7 @@ import pytest
 from raw_sessions import ANALYSTS
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
-from topiary.app.server.hosts import ForeignRequest, Hosts, Proxies, read_address
-from topiary.app.server.ports import ServeError
+from topiary.app.server.hosts import ForeignRequest, Hosts, Proxies, ServeError, read_address
 
 
 def foreign(hosts, **headers):

@@ -13,7 +13,7 @@ from tornado.websocket import WebSocketClosedError
 from topiary.app.cli import main
 from topiary.app.pages.components import Board
 from topiary.app.pages.guide import list_chapters, render_chapter
-from topiary.app.server import ports, serve
+from topiary.app.server import hosts, serve
 from topiary.app.server.access import Passwords
 from topiary.app.server.hosts import Hosts
 from topiary.app.server.serve import LONGEST, MOST, SPAN, RateFilter, ShortFormatter, limit_log
@@ -29,13 +29,13 @@ def taken():
 
 
 def test_a_port_somebody_chose_is_never_exchanged_for_another(taken):
-    with pytest.raises(ports.ServeError, match=rf"port {taken} of 127.0.0.1 is taken; choose another with --port"):
-        ports.choose_port("127.0.0.1", taken)
+    with pytest.raises(hosts.ServeError, match=rf"port {taken} of 127.0.0.1 is taken; choose another with --port"):
+        hosts.choose_port("127.0.0.1", taken)
 
 
 def test_without_a_chosen_port_the_next_free_one_is_taken(taken, monkeypatch):
-    monkeypatch.setattr(ports, "USUAL_PORT", taken)
-    assert taken < ports.choose_port("127.0.0.1", None) < taken + ports.TRIED_PORTS
+    monkeypatch.setattr(hosts, "USUAL_PORT", taken)
+    assert taken < hosts.choose_port("127.0.0.1", None) < taken + hosts.TRIED_PORTS
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_without_a_chosen_port_the_next_free_one_is_taken(taken, monkeypatch):
     ],
 )
 def test_a_port_or_an_address_that_cannot_be_is_told(address, port, sentence):
-    with pytest.raises(ports.ServeError, match=sentence):
-        ports.choose_port(address, port)
+    with pytest.raises(hosts.ServeError, match=sentence):
+        hosts.choose_port(address, port)
 
 
 def test_port_zero_is_any_free_port():
-    assert ports.choose_port("127.0.0.1", 0) > 0
+    assert hosts.choose_port("127.0.0.1", 0) > 0
 
 
 def test_the_skeleton_stands_before_the_scripts():
@@ -101,8 +101,8 @@ def test_a_taken_port_is_one_sentence_for_every_command_that_serves(command, tak
 
 
 def test_the_demo_takes_the_next_port_where_another_process_took_the_first_meanwhile(monkeypatch, tmp_path):
-    first = ports.choose_port("127.0.0.1", 0)
-    monkeypatch.setattr(ports, "USUAL_PORT", first)
+    first = hosts.choose_port("127.0.0.1", 0)
+    monkeypatch.setattr(hosts, "USUAL_PORT", first)
     holder, served = socket.socket(), []
 
     def begin(url, **_):
@@ -111,10 +111,10 @@ def test_the_demo_takes_the_next_port_where_another_process_took_the_first_meanw
         return SimpleNamespace(poll=lambda: 0)
 
     monkeypatch.setattr("topiary.app.jobs.demo.begin_demo", begin)
-    monkeypatch.setattr(serve, "serve", lambda url, port, **_: served.append(ports.choose_port("127.0.0.1", port)))
+    monkeypatch.setattr(serve, "serve", lambda url, port, **_: served.append(hosts.choose_port("127.0.0.1", port)))
     with holder:
         assert main.main(["demo", "--no-browser", "--store", str(tmp_path / "store.db")]) == 0
-    assert first < served[0] < first + ports.TRIED_PORTS
+    assert first < served[0] < first + hosts.TRIED_PORTS
 
 
 def test_a_port_taken_between_choosing_and_binding_is_not_the_end(monkeypatch):
