@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from topiary.engine.lens import UNITS
-
 STATES = {
     "queued": "waiting",
     "running": "training",
@@ -20,6 +18,7 @@ UNFINISHED = (*COMING, "paused")  # or may have them
 BROKEN = ("failed", "silent")  # states in which a run needs help
 Axis: TypeAlias = Literal["minibatches", "documents", "seconds"]  # against which curves are drawn
 AXES: tuple[Axis, ...] = ("minibatches", "documents", "seconds")
+UNITS = ("day", "week", "month", "quarter", "year", "decade")  # lengths of periods, as in `engine.lens.periods`
 IntervalKind: TypeAlias = Literal["documents", "topics"]  # of which differences intervals are: topics has both
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}  # units of bytes
 MODELS = {

@@ -76,8 +76,6 @@ class Comparison:
 
     Attributes
     ----------
-    a, b : Hierarchy
-    alignment : Alignment
     shared_words : int
         Number of words that both vocabularies have; only these are compared.
     """

@@ -118,7 +118,6 @@ class DocumentSelection(NamedTuple):
 
     Attributes
     ----------
-    total : int
     numbers : (total,) int64 array or None
         None for all documents of the corpus.
     """
@@ -168,9 +167,6 @@ def select_documents(
 
     Parameters
     ----------
-    db : Database
-    corpus : CorpusRow
-    wanted : DocumentFilter
     hierarchy : Hierarchy or None
         The topics; None if there are none yet, so that no document has any.
     read_labels : (corpus) -> (documents,) int32 array
@@ -220,7 +216,6 @@ def find_strongest(hierarchy: Hierarchy, layers: Sequence[LayerShares], row: int
 
     Parameters
     ----------
-    hierarchy : Hierarchy
     layers : sequence of LayerShares
         The shares of documents in layers 1, 2, ...
     row : int

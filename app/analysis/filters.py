@@ -65,7 +65,6 @@ class FilterSources(NamedTuple):
 
     Attributes
     ----------
-    columns : sequence of CorpusColumn
     read_column : (column) -> array
         Returns the values of a column for all documents.
     read_use : (layer) -> LayerUse
@@ -107,7 +106,6 @@ def write_line(snapshot: int, corners: Array) -> Condition:
 
     Parameters
     ----------
-    snapshot : int
     corners : (n, 2) array
         In the coordinates of the map, which are rounded to hundredths.
     """
@@ -160,7 +158,6 @@ def select_by_conditions(sources: FilterSources, conditions: Sequence[Condition]
 
 
 def _meet_condition(sources: FilterSources, condition: Condition) -> Array:
-    """Return which documents meet a condition."""
     node = condition.node
     if node is not None:
         return _has_share(sources, node, condition)

@@ -119,7 +119,6 @@ class LayerCertainty(NamedTuple):
 
     Attributes
     ----------
-    layer : int
     wandering : int
         Number of topics whose posterior draws have a cosine below .8.
     steadiness : float

@@ -50,8 +50,6 @@ def classify_run(
 
     Parameters
     ----------
-    db : Database
-    run : RunRow
     snapshot : int
         0 = the newest.
     report : (done, total) -> None, optional
@@ -131,7 +129,6 @@ def _predict(
 
 
 def _hide_labels(counts: CorpusArrays, documents: Array) -> Batch:
-    """Return documents as a kernel reads them, without their labels."""
     return take_documents(Counts(*counts.counts), documents, np.full_like(counts.labels, -1))
 
 

@@ -32,7 +32,6 @@ class Misled(NamedTuple):
 
     Attributes
     ----------
-    document : int
     label, predicted : int
         Classes, from 0.
     probability : float
@@ -58,7 +57,6 @@ class Classified:
 
     Attributes
     ----------
-    run, snapshot, minibatch : int
     names : tuple of str
         The C classes.
     train_counts, test_counts : (C,) int
@@ -66,7 +64,6 @@ class Classified:
     documents, labels : (n,) int
         Numbers and true classes of the test documents that have a label.
     probabilities : (n, C) float64
-    scores : ClassScores
     carried : tuple of float
         Part of the predictions that comes from each layer; empty when topics have no weights for classes.
     misled : tuple of Misled

@@ -29,8 +29,6 @@ def read_quality(db: Database, run: RunRow, hierarchy: Hierarchy, *, labels: boo
 
     Parameters
     ----------
-    db : Database
-    run : RunRow
     hierarchy : Hierarchy
         The hierarchy of one of the run's snapshots.
     labels : bool
@@ -89,7 +87,6 @@ def list_figures(quality: Quality) -> dict[str, Any]:
 
 
 def _list_documents(arrays: CorpusArrays, part: int) -> IntArray:
-    """Return the numbers of the documents in a part of the corpus."""
     return np.flatnonzero(arrays.part == part)
 
 
@@ -179,7 +176,6 @@ def read_completion(db: Database, run: RunRow, hierarchy: Hierarchy) -> Completi
 
 
 def _choose_step(rows: int, n_words: int) -> int:
-    """Return the step between the rows that are completed."""
     return max(1, -(-rows // max(1, min(ROWS, CELLS // max(1, n_words)))))
 
 

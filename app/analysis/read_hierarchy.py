@@ -64,7 +64,6 @@ def build_hierarchy(
         ``mean.{l}``, ``step.{l}``, ``alive.{l}``, ``names.{l}``, ``top_documents.{l}``, ``top_weights.{l}``,
         ``npmi.{l}``, ``spread.{l}``, ``title.{l}`` and the arrays of :func:`app.jobs.records.measure_certainty`.
         Layers are counted from 0.
-    vocabulary : sequence of str
     labels : mapping
         Names given by users, by (layer, identity number), both from 1.
     run, snapshot : rows of the store

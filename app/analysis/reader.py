@@ -25,7 +25,7 @@ from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.names import IntervalKind
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens import Weighting
+from topiary.engine.lens.moments import Weighting
 from topiary.store import columns
 from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn, CorpusRow
 from topiary.store.errors import NotFound
@@ -42,7 +42,6 @@ class TrendQuestion(NamedTuple):
     ----------
     kinds : tuple of str
         `TIME` or `GROUPS`.
-    layer : int
     column : str
         Name of the column of dates or groups; by default the first one of a fitting kind.
     nodes : sequence of Node
@@ -87,12 +86,10 @@ class RunDocuments:
 
     Attributes
     ----------
-    corpus : CorpusRow
     hierarchy : Hierarchy or None
         The topics whose shares are read.
     sources : FilterSources
         Read values of columns and shares, each once.
-    where : tuple of str
     select : (where) -> mask or None
     selected : (documents,) bool array or None
         Which documents meet the conditions ``where``; None for all.
@@ -166,7 +163,6 @@ class StoreReader(TopicReader):
 
         Parameters
         ----------
-        corpus : CorpusRow
         hierarchy : Hierarchy or None
             Topics of a run on it, whose shares are read.
         where : sequence of str
@@ -224,7 +220,6 @@ def _open_sources(
 
 
 def _add_samples(reader: TopicReader, run: RunRow, hierarchy: Hierarchy, use: LayerUse, layer: int) -> LayerUse:
-    """Return shares of a layer with those under samples of the topics."""
     from topiary.app.analysis.topic_samples import sample_topics  # loads the compiler
 
     snapshot = find_snapshot(reader.db, run.number, hierarchy.snapshot)

@@ -1,20 +1,25 @@
-"""Runs that look closer at a topic of another run: where their corpora come from, and how many documents there are."""
+"""Corpora of the documents of a run that meet conditions, and the runs that look closer at a topic with them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from topiary.app.analysis.filters import Condition, parse_condition
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.shares import LayerUse, read_topic_shares
 from topiary.app.analysis.topic_reader import TopicReader
-from topiary.app.ingest.refining import ORIGIN
+from topiary.app.ingest.importing import ignore_progress
+from topiary.app.ingest.refining import ORIGIN, RefineError, refine_corpus
+from topiary.app.ingest.source import Progress
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs, snapshots
 from topiary.store.blocks import TRAIN
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
+from topiary.store.full_text import TextQuery
 from topiary.store.run_rows import RunRow
 
 SHARES = (0.1, 0.2, 0.3, 0.5)  # least shares of a topic that are offered
@@ -121,7 +126,6 @@ def count_documents(
         Part of every document.
     selected : (N,) bool, or None
         The documents among which they are counted.
-    shares : sequence of float
     """
     own = read_topic_shares(use, column)
     n = len(own)
@@ -133,3 +137,75 @@ def count_documents(
         words = float(np.asarray(use.tokens)[has].sum())
         counts.append(DocumentCount(share, int(has.sum()), int((has & is_training).sum()), words))
     return counts
+
+
+SHARE = 0.2  # of a document that belongs to the topic, at least
+
+
+def refine_run(
+    db: Database,
+    run: RunRow,
+    hierarchy: Hierarchy,
+    name: str = "",
+    *,
+    topic: Node | None = None,
+    share: float = SHARE,
+    where: Sequence[str] = (),
+    query: str = "",
+    progress: Progress = ignore_progress,
+) -> CorpusRow:
+    """Write the documents of a topic, or those that meet conditions or that a search finds, as a corpus of its own.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    hierarchy : Hierarchy
+        A snapshot of the run, under which shares of documents are stored.
+    name : str, optional
+        Name of the new corpus; by default it is made from the names of the corpus and of the topic.
+    share : float
+        Least share of the topic in a document.
+    where : sequence of str
+        Conditions (`app.analysis.filters`).
+    query : str
+        A search that finds the documents (`store.full_text`).
+    progress : Progress
+        Called with the activity and its share.
+
+    Raises
+    ------
+    RefineError
+        If nothing is selected, or too little; also if the run has no such topic.
+    ReadError, store.full_text.QueryError
+        If a condition or the search means nothing.
+    Conflict
+        If the name is taken.
+    """
+    if topic is None and not where and TextQuery(query).is_empty:
+        raise RefineError("say which documents: give a topic, a condition or a search")
+    if topic is not None and not hierarchy.has(topic):
+        raise RefineError(f"run {run.number} has no topic {format_identity(topic)}")
+    corpus = corpora.get_run_corpus(db, run)
+    own = [] if topic is None else [Condition(format_identity(topic), f"{100 * share:g}%..")]
+    conditions = [*map(parse_condition, where), *own]
+    selected = StoreReader(db).documents(corpus, hierarchy, [str(condition) for condition in conditions]).selected
+    numbers = np.arange(corpus.documents) if selected is None else np.flatnonzero(selected)
+    if not TextQuery(query).is_empty:
+        numbers = np.intersect1d(numbers, corpora.find_documents(db, corpus.number, query))
+    origin = {
+        "run": run.number,
+        "snapshot": hierarchy.snapshot,
+        "minibatch": hierarchy.minibatch,
+        "topic": "" if topic is None else format_identity(topic),
+        "title": "" if topic is None else hierarchy.title(topic),
+        "where": [str(condition) for condition in conditions] + ([query.strip()] if query.strip() else []),
+    }
+    return refine_corpus(db, corpus, numbers, name or _choose_name(db, corpus, origin), origin, progress)
+
+
+def _choose_name(db: Database, corpus: CorpusRow, origin: dict[str, Any]) -> str:
+    """Return a name that is free: that of the corpus and of the topic, or the conditions."""
+    base = f"{corpus.name} · {origin['title'] or ', '.join(origin['where'])}"[:80]
+    taken = {row.name for row in corpora.list_corpora(db)}
+    return next(each for each in (base, *(f"{base} {n}" for n in range(2, len(taken) + 3))) if each not in taken)

@@ -110,8 +110,6 @@ def complete_shares(
     ----------
     db : Database
         Open for writing.
-    run : RunRow
-    snapshot : SnapshotRow
     report : (done, total) -> None, optional
         Called repeatedly with the number of documents placed so far and the number of all.
     inference : DocumentInference, optional
@@ -231,7 +229,6 @@ def order_documents(use: LayerUse, column: int, selected: Array | None = None) -
 
     Parameters
     ----------
-    use : LayerUse
     column : int
         Column of the topic.
     selected : (N,) bool array, optional
@@ -254,9 +251,6 @@ def explain_documents(db: Database, corpus: CorpusRow, hierarchy: Hierarchy, use
 
     Parameters
     ----------
-    db : Database
-    corpus : CorpusRow
-    hierarchy : Hierarchy
     use : LayerUse
         Shares of the topics of layer 1.
 
@@ -290,10 +284,8 @@ def find_nearest(use: LayerUse, one: LayerShares, n: int, *, without: int = -1) 
 
     Parameters
     ----------
-    use : LayerUse
     one : LayerShares
         Shares of the topics of the layer in a single document.
-    n : int
     without : int
         Number of a document to leave out, usually that document itself.
     """

@@ -96,7 +96,6 @@ def _scale_to_grey(weights: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _make_uri(data: bytes) -> str:
-    """Return a PNG file as a data URI."""
     return f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}"
 
 

@@ -9,16 +9,18 @@ import numpy as np
 
 from topiary.app.analysis.comparison import Comparison, compare
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.partners import (
+from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at, read_hierarchy
+from topiary.app.analysis.recurrence import SeedGroup, choose_most_seeds, find_seed_group, measure_group
+from topiary.app.analysis.seeds import (
+    SeedBaseline,
     are_equally_trained,
+    compare_estimates,
+    describe_seeds,
     differ_only_in_seed,
     find_nearest_snapshot,
     list_decisions,
     list_seed_pairs,
 )
-from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at, read_hierarchy
-from topiary.app.analysis.recurrence import SeedGroup, choose_most_seeds, find_seed_group, measure_group
-from topiary.app.analysis.seeds import SeedBaseline, compare_estimates, describe_seeds
 from topiary.app.analysis.shares import (
     LayerUse,
     RankedDocuments,
@@ -77,7 +79,6 @@ class PlacedTopics(NamedTuple):
 
     Attributes
     ----------
-    hierarchy : Hierarchy
     shares : ShareSet or None
         None where they are not known.
     note : str
@@ -106,7 +107,6 @@ class TopicReader:
 
     Parameters
     ----------
-    db : Database
     memory : ReaderMemory, optional
         Remembers large answers; without it, everything is read each time.
     find_run : (number) -> RunRow, optional
@@ -138,8 +138,6 @@ class TopicReader:
 
         Parameters
         ----------
-        run : RunRow
-        minibatch : int, optional
         npmi : bool, default=False
             Compute the NPMI of topics from the corpus if the snapshot lacks it.
         seeds : bool, default=False

@@ -11,10 +11,10 @@ from topiary.app.analysis.shares import LayerUse
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.engine.hierarchy.certainty import Interval
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens import Weighting, groups, periods
+from topiary.engine.lens import groups, periods
 from topiary.engine.lens.groups import NumberBins
 from topiary.engine.lens.intervals import EffectTable, GroupShares, add_spread
-from topiary.engine.lens.moments import DocumentShares
+from topiary.engine.lens.moments import DocumentShares, Weighting
 from topiary.engine.lens.periods import Periods
 from topiary.store.columns import find_column
 from topiary.store.corpus_rows import CATEGORY, CorpusColumn
@@ -47,9 +47,7 @@ class TimeFigure(NamedTuple):
 
     Attributes
     ----------
-    periods : Periods
     documents : (T,) int64
-    series : sequence of TopicSeries
     grown, shrunk : sequence of GrownTopic
         The surest first.
     compared : int
@@ -80,7 +78,6 @@ class DocumentGroups(NamedTuple):
     ----------
     codes : (N,) int32
         Group of every document, -1 without a value or in a group that is not shown.
-    names : sequence of str
     conditions : sequence of str
         The condition that selects each group, as `app.analysis.filters` writes it.
     """
@@ -95,7 +92,6 @@ class GroupFigure(NamedTuple):
 
     Attributes
     ----------
-    groups : DocumentGroups
     nodes : sequence of Node
         The topics of the layer, by popularity.
     shares : GroupShares
@@ -132,8 +128,6 @@ class TopicEffect(NamedTuple):
 
     Attributes
     ----------
-    node : Node
-    group : int
     documents : int
         Documents of the group.
     mean : float
@@ -204,8 +198,6 @@ def measure_over_time(
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-    layer : int
     use : LayerUse
         Shares of the topics of the layer.
     dates : (N,) int64 array
@@ -326,11 +318,8 @@ def measure_by_group(
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-    layer : int
     use : LayerUse
         Shares of the topics of the layer.
-    found : DocumentGroups
     by : "tokens" or "documents"
     selected : (N,) bool array, optional
     group, against : str
@@ -384,8 +373,6 @@ def rank_effects(
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-    figure : GroupFigure
     order : str
         "sure" (the end of the widened interval nearer to 0), "topic", "group", "mean", "documents" or "difference";
         with "-" before it the other way round.  Numbers begin with the largest.

@@ -11,9 +11,9 @@ from topiary.app.analysis.shares import LayerUse
 from topiary.app.analysis.trends import join_shares
 from topiary.engine.contract import Array, Counts
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens import Weighting
 from topiary.engine.lens.groups import measure_groups
 from topiary.engine.lens.intervals import EffectTable
+from topiary.engine.lens.moments import Weighting
 from topiary.engine.lens.typical import WordSums, compare_topics, compare_words, sum_words
 from topiary.store import corpora
 from topiary.store.corpus_rows import CorpusRow
@@ -114,8 +114,6 @@ def sum_corpus_words(
 
     Parameters
     ----------
-    db : Database
-    corpus : CorpusRow
     n_words : int
         Size of the vocabulary.
     selected : (documents,) bool array, optional
@@ -140,8 +138,6 @@ def find_typical_words(selection: WordSums, everything: WordSums, vocabulary: Se
     ----------
     selection, everything : WordSums
         Of the selected documents, and of all.
-    vocabulary : sequence of str
-    most : int
     """
     effects = compare_words(selection, everything)
 

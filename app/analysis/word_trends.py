@@ -18,9 +18,9 @@ from topiary.app.analysis.trends import DocumentGroups
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.engine.hierarchy.certainty import LEVEL
 from topiary.engine.hierarchy.shares import UNITS
-from topiary.engine.lens import Weighting, groups, periods
+from topiary.engine.lens import groups, periods
 from topiary.engine.lens.intervals import GroupShares
-from topiary.engine.lens.moments import DocumentShares
+from topiary.engine.lens.moments import DocumentShares, Weighting
 from topiary.engine.lens.periods import Periods
 from topiary.store import corpora
 from topiary.store.corpus_rows import CorpusRow
@@ -61,7 +61,6 @@ class WordPeriods(NamedTuple):
 
     Attributes
     ----------
-    periods : Periods
     documents : (T,) int64
         Documents of every period.
     mean, low, high : (T,) float64
@@ -90,7 +89,6 @@ class WordGroups(NamedTuple):
 
     Attributes
     ----------
-    groups : DocumentGroups
     documents : (G,) int64
     mean, low, high : (G,) float64
         Share and 90 % interval; nan without documents.
@@ -116,8 +114,6 @@ def read_occurrences(
 
     Parameters
     ----------
-    db : Database
-    corpus : CorpusRow
     word : int
         Number of the word in the vocabulary.
     is_wanted : () -> bool
@@ -167,7 +163,6 @@ def measure_word_over_time(
 
     Parameters
     ----------
-    word : WordOccurrences
     dates : (N,) int64 array
         Milliseconds since 1970, the smallest int64 where the date is missing.
     unit, moving, by, selected
@@ -205,7 +200,6 @@ def measure_word_by_group(
 
     Parameters
     ----------
-    word : WordOccurrences
     found : DocumentGroups
         Of all documents of the corpus.
     by : "tokens" or "documents"

@@ -17,7 +17,6 @@ class WordUse(NamedTuple):
 
     Attributes
     ----------
-    node : Node
     weight : float
         Share of the word in the topic, 0 to 1.
     part : float
@@ -52,10 +51,8 @@ def find_word_uses(hierarchy: Hierarchy, word: int, layer: int, most: int) -> li
 
     Parameters
     ----------
-    hierarchy : Hierarchy
     word : int
         Number of the word in the vocabulary.
-    layer : int
     most : int
         Number of topics returned at most.  Topics with less than 1 % of the occurrences are left out.
     """

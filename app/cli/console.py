@@ -124,7 +124,6 @@ def read_settings(given: Sequence[str], **options: str | None) -> dict[str, str]
 
 
 def _split_setting(text: str) -> tuple[str, str]:
-    """Return the name and the value in a text ``NAME=VALUE``."""
     name, sign, value = text.partition("=")
     if not sign:
         raise UserError(f"--set wants NAME=VALUE, as in eta=0.05; got {text!r}")

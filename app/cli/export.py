@@ -5,9 +5,9 @@ import argparse
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.analysis.reader import StoreReader
-from topiary.app.analysis.refine import refine_run
+from topiary.app.analysis.refinements import refine_run
 from topiary.app.cli.console import UserError, find_run, make_file_error, name_topics, notify, say
-from topiary.app.export.pyldavis import PYLDAVIS, write_pyldavis
+from topiary.app.export.bridges import PYLDAVIS, write_pyldavis
 from topiary.app.export.run_tables import build_table, read_request
 from topiary.app.export.tables import write_table
 from topiary.app.ingest.refining import RefineError

@@ -7,8 +7,14 @@ from typing import Any
 import numpy as np
 
 from topiary.app.analysis.hierarchy import Hierarchy, Neighbour, format_identity
-from topiary.app.analysis.inference import DocumentInference, DocumentTopics, must_compile, open_inference
-from topiary.app.analysis.interpolation import Step, round_percent
+from topiary.app.analysis.inference import (
+    DocumentInference,
+    DocumentTopics,
+    Step,
+    must_compile,
+    open_inference,
+    round_percent,
+)
 from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
@@ -134,7 +140,6 @@ def _read_all_shares(db: Database, inference: DocumentInference) -> LayerUse:
 
 
 def _list_snapshot_facts(hierarchy: Hierarchy) -> dict[str, Any]:
-    """Return the run and snapshot as facts for JSON."""
     return {"run": hierarchy.run, "snapshot": hierarchy.snapshot, "minibatch": hierarchy.minibatch}
 
 
@@ -183,7 +188,6 @@ def _list_document_facts(
 
 
 def _list_nearest(db: Database, inference: DocumentInference, neighbours: list[Neighbour]) -> list[dict[str, Any]]:
-    """Return facts about the nearest documents of the corpus."""
     documents = corpora.read_documents(db, inference.corpus.number, [each.document for each in neighbours])
     return [
         {"document": each.document, "title": document.title, "label": document.label, "distance": each.distance}
@@ -201,7 +205,6 @@ def _list_topics(hierarchy: Hierarchy, layer: int, shares: Array) -> list[dict[s
 
 
 def _list_topic_facts(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
-    """Return facts about a topic for JSON."""
     return {
         "topic": format_identity(node),
         "layer": node.layer,

@@ -107,7 +107,6 @@ def _add_command(
 
 
 def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``demo``."""
     demo = _add_command(
         commands, "demo", "stores.demo", "train on text found on this machine and watch it in the browser"
     )
@@ -120,7 +119,6 @@ def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_import(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the commands ``inspect`` and ``import``."""
     description = "say what an import would make of files, and store nothing"
     inspect = _add_command(commands, "inspect", "corpora.inspect", description, reads=True)
     description = "make a corpus of a file or folder, or of several files"
@@ -135,7 +133,6 @@ def _add_import(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_append(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``append``."""
     parser = _add_command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
     path_help = "file, folder or zip, or several files of one format; - reads standard input"
@@ -166,7 +163,6 @@ def _add_import_options(parser: Parser, names: tuple[str, ...]) -> None:
 
 
 def _add_corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``corpora``."""
     description = "list the corpora of the store, show one and how it was read, or delete one"
     parser = _add_command(commands, "corpora", "corpora.corpora", description, reads=True)
     action_help = "list (default), show or delete; or the name or number of a corpus to show"
@@ -175,16 +171,14 @@ def _add_corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_columns(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``columns``."""
     description = "list the columns of a corpus with their kinds, or change a kind"
-    parser = _add_command(commands, "columns", "columns.columns", description, reads=True)
+    parser = _add_command(commands, "columns", "corpora.columns", description, reads=True)
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
     kind_help = "make a column a date, number, category, text or id, without importing again; may be repeated"
     parser.add_argument("--kind", action="append", default=[], metavar="NAME=KIND", dest="kinds", help=kind_help)
 
 
 def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``train``."""
     parser = _add_command(
         commands, "train", "runs.train", "train a model in the background; prints the number of the run"
     )
@@ -211,7 +205,6 @@ def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_fork(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``fork``."""
     parser = _add_command(commands, "fork", "runs.fork", "go on from a snapshot of a run, as a run of its own")
     _add_run(parser)
     parser.add_argument(
@@ -376,7 +369,6 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``figure``."""
     figure = _add_command(commands, "figure", "show.figure", "draw a figure for a paper")
     _add_run(figure)
     figure.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
@@ -399,7 +391,6 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_notes(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the commands ``notes`` and ``carry``."""
     notes_help = "list the notes and tags on the topics of a run and on its documents, or add and delete them"
     notes = _add_command(commands, "notes", "notes.notes", notes_help, reads=True)
     _add_run(notes)
@@ -505,7 +496,6 @@ def _add_maintenance(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the command ``serve``."""
     parser = _add_command(commands, "serve", "stores.serve", "show the store in the browser")
     parser.add_argument(
         "--port", type=read_whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"

@@ -32,7 +32,7 @@ def notes(arguments: argparse.Namespace) -> int:
 
 
 def _add_note(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
-    from topiary.app.export.notes import add_run_note
+    from topiary.app.export.topics import add_run_note
 
     try:
         note = add_run_note(
@@ -69,7 +69,7 @@ def _print_tags(db: Database, row: RunRow, *, as_json: bool) -> int:
 
 
 def _print_notes(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
-    from topiary.app.export.notes import list_run_notes
+    from topiary.app.export.topics import list_run_notes
 
     try:
         facts = list_run_notes(db, row, topic=arguments.topic, document=arguments.document)

@@ -240,7 +240,7 @@ def film(arguments: argparse.Namespace) -> int:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Print how the topics of two runs differ."""
-    from topiary.app.export.comparison_summary import ComparisonView, compare_runs, write_comparison
+    from topiary.app.export.comparison import ComparisonView, compare_runs, write_comparison
     from topiary.app.views.tree.opening import choose_threshold
 
     picture_options = {"--layer": arguments.layer, "--topic": arguments.topics, "--class": arguments.label}
@@ -385,7 +385,6 @@ def _make_figure_request(arguments: argparse.Namespace) -> FigureRequest:
 
 
 def _refuse_ignored_option(kind: str, used_options: tuple[str, ...], request: FigureRequest) -> None:
-    """Raise an error for an option that the kind of figure ignores."""
     given = [name for name, value in request._asdict().items() if name != "width" and value not in (None, ())]
     ignored = next((name for name in given if name not in used_options), None)
     if ignored is not None:

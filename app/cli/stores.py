@@ -161,7 +161,6 @@ def _list_damages(report: CheckReport) -> dict[str, object]:
 
 
 def _print_report(report: CheckReport, place: str) -> None:
-    """Print the damages, what was read, and what has no checksum."""
     for damage in report.damages:
         say(flatten_text(damage.what))
         say(f"    {flatten_text(damage.means)}")

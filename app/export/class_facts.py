@@ -3,8 +3,7 @@
 from typing import Any
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.inference import DocumentInference
-from topiary.app.analysis.interpolation import Step, decode_line, find_telling_layer
+from topiary.app.analysis.inference import DocumentInference, Step, decode_line, find_telling_layer
 from topiary.app.analysis.predictions import Classified, Misled
 from topiary.store import corpora
 from topiary.store.database import Database
@@ -52,7 +51,6 @@ def _list_class(predictions: Classified, number: int) -> dict[str, Any]:
 
 
 def _list_misled(misled: Misled, predictions: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
-    """Return the facts of a wrong prediction."""
     return {
         "document": misled.document,
         "class": predictions.names[misled.label],
@@ -73,8 +71,6 @@ def interpolate_documents(
 
     Parameters
     ----------
-    db : Database
-    inference : DocumentInference
     pair : (int, int)
         Numbers of the documents.
     layer : int, optional

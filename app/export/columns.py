@@ -92,7 +92,6 @@ def _find_facts(db: Database, corpus: CorpusRow, column: CorpusColumn) -> Column
 
 
 def _add_categories(facts: ColumnFacts, values: Array, levels: tuple[str, ...]) -> ColumnFacts:
-    """Return facts with the number of categories and the largest ones."""
     counts = np.bincount(values[values >= 0], minlength=len(levels))
     order = np.argsort(-counts, kind="stable")[:MOST_LARGEST]
     largest = {levels[number]: int(counts[number]) for number in order.tolist() if counts[number]}
@@ -100,7 +99,6 @@ def _add_categories(facts: ColumnFacts, values: Array, levels: tuple[str, ...]) 
 
 
 def _add_range(facts: ColumnFacts, values: Array) -> ColumnFacts:
-    """Return facts with the smallest and the largest value."""
     if facts.kind == NUMBER:
         first, last = float(np.nanmin(values)), float(np.nanmax(values))
         return ColumnFacts(**asdict(facts) | {"first": first, "last": last})

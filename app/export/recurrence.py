@@ -4,9 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.mixing import ENOUGH_DRAWS, MixingFigure, measure_mixing
 from topiary.app.analysis.reader import StoreReader
-from topiary.app.analysis.recurrence import SeedGroup, list_consensus, list_recurrent, list_seed_edges, summarize_layer
+from topiary.app.analysis.recurrence import (
+    ENOUGH_DRAWS,
+    MixingFigure,
+    SeedGroup,
+    list_consensus,
+    list_recurrent,
+    list_seed_edges,
+    measure_mixing,
+    summarize_layer,
+)
 from topiary.app.export.texts import drop_infinite, flatten_text, format_share
 from topiary.app.views.compare.recurrence import describe_agreement, describe_most, explain_no_seeds, explain_waiting
 from topiary.app.views.tree.opening import choose_threshold
@@ -23,8 +31,6 @@ def collect_recurrence(
 
     Parameters
     ----------
-    db : Database
-    run : RunRow
     hierarchy : Hierarchy
         Of a snapshot of the run.
     threshold : float, optional

@@ -41,10 +41,8 @@ def measure_report_trends(
 
     Parameters
     ----------
-    reader : StoreReader
     corpus : CorpusRow
         The corpus of the run.
-    hierarchy : Hierarchy
     nodes : sequence of Node
         The topics of the report.
     names : sequence of str
@@ -167,9 +165,6 @@ def render_report(
 
     Parameters
     ----------
-    db : Database
-    row : RunRow
-    snapshot : SnapshotRow
     topics : collection of Node
         Topics to include; without any, nor ``below`` nor ``marked``, all but those with few tokens.
     below : collection of Node

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from topiary.app.analysis.concordance import list_contexts
 from topiary.app.analysis.document_table import find_layer_strongest, make_title
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import FilterSources
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from topiary.app.analysis.inference import open_inference
+from topiary.app.analysis.passages import list_contexts
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.reader import GROUPS, TIME, RunDocuments, StoreReader, TrendQuestion
 from topiary.app.analysis.shares import infer_theta
@@ -22,7 +22,7 @@ from topiary.app.export.topics import list_topics
 from topiary.app.names import IntervalKind
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens import Weighting
+from topiary.engine.lens.moments import Weighting
 from topiary.store import corpora
 from topiary.store.corpus_rows import LABEL, NUMBER, CorpusRow
 from topiary.store.database import Database
@@ -42,10 +42,8 @@ class RunTableRequest(NamedTuple):
 
     Attributes
     ----------
-    db : Database
     corpus : CorpusRow
         The corpus of the run.
-    hierarchy : Hierarchy
     layer : int or None
         The layer of a table of one layer; None for its default.
     query : str
@@ -85,8 +83,6 @@ def read_request(
 
     Parameters
     ----------
-    db : Database
-    row : RunRow
     kind : str
         One of the `TABLES`.
     minibatch : int, optional
@@ -323,7 +319,6 @@ def _build_time(request: RunTableRequest) -> ExportTable:
 
 
 def _describe_shares(hierarchy: Hierarchy, nodes: Sequence[Node], mean: Array, low: Array, high: Array) -> pd.DataFrame:
-    """Return the shares of topics, and their 90 % intervals."""
     return pd.DataFrame(
         {
             "topic": [format_identity(node) for node in nodes],

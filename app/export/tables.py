@@ -41,7 +41,6 @@ def write_table(table: ExportTable, path: str | Path, report: Callable[[int], No
 
     Parameters
     ----------
-    table : ExportTable
     path : str or Path
     report : (rows) -> None
         Called with the number of rows written so far.

@@ -24,7 +24,6 @@ class KernelRequest(NamedTuple):
 
     Attributes
     ----------
-    model : str
     settings : dict
         JSON of its Config.
     real : bool

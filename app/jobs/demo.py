@@ -1,7 +1,7 @@
 """The demo: a corpus of the documentation on this machine and runs on it, prepared while a page is already open.
 
 ``topiary demo`` and a button on the page of an empty store start it.  A separate process
-(``python -P -m app.jobs.run_demo``) reads the corpus, queues the runs and reports progress line by line.
+(``python -P -m app.jobs.demo``) reads the corpus, queues the runs and reports progress line by line.
 Others compile the kernels at the same time, so that the first topics appear sooner.
 """
 
@@ -16,7 +16,7 @@ from threading import Thread
 from topiary.app.ingest.docstrings import open_readers
 from topiary.app.ingest.memory import DOCS_NAME, import_builtin
 from topiary.app.jobs import compile_kernels, control, gallery, launcher, process, progress
-from topiary.app.jobs.preparation import Preparation
+from topiary.app.jobs.gallery import Preparation
 from topiary.app.jobs.progress import Notifier, Progress
 from topiary.app.jobs.run_rules import NewRunError
 from topiary.store import corpora, runs
@@ -43,7 +43,7 @@ def begin_demo(url: str, *, quick: bool = False, hold: bool = False) -> "subproc
     """
     progress.post_notice("Preparing the demo: reading the documentation of the Python packages on this machine", 0.0)
     child = process.start_module(
-        "topiary.app.jobs.run_demo",
+        "topiary.app.jobs.demo",
         *([QUICK] if quick else []),
         store=url,
         stdin=subprocess.PIPE if hold else subprocess.DEVNULL,
@@ -60,8 +60,6 @@ def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bo
 
     Parameters
     ----------
-    db : Database
-    notify : Notifier
     wait : () -> object
         Returns when kernels may be compiled; called in a thread, while documents are read.
 
@@ -132,3 +130,7 @@ def _follow_process(child: "subprocess.Popen[str]") -> None:
             progress.post_notice(sentence, failed=True)
         case _:
             progress.post_notice("The demo could not be prepared; the terminal of the server says why", failed=True)
+
+
+if __name__ == "__main__":
+    sys.exit(prepare_stored_demo(sys.argv[1:]))

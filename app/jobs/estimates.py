@@ -182,7 +182,6 @@ class Estimate(NamedTuple):
         Name of its curve in the store.
     name : str
         Name for users.
-    value : float
     protocol : str
         Its topics, documents and sweeps, in one or two sentences.
     """
@@ -251,7 +250,6 @@ def summarize_estimate(run: EvaluatedRun, best: Estimate, trend: str) -> str:
 
     Parameters
     ----------
-    run : EvaluatedRun
     best : Estimate
         The headline of the run.
     trend : str

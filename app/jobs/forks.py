@@ -24,7 +24,6 @@ class ForkOrigin(NamedTuple):
     ----------
     run : RunRow
         The parent.
-    snapshot : SnapshotRow
     layers : tuple of int
         Widths of the layers of the snapshot.
     """
@@ -172,8 +171,6 @@ def retry_run(db: Database, run: int, size: int | None = None) -> RunRow:
 
     Parameters
     ----------
-    db : Database
-    run : int
     size : int, optional
         Documents of a mini-batch; half as many as before by default.
 
@@ -212,5 +209,4 @@ def retry_run(db: Database, run: int, size: int | None = None) -> RunRow:
 
 
 def _lacked_memory(row: RunRow) -> bool:
-    """Return whether a run failed for lack of memory."""
     return row.message.startswith("out of memory")

@@ -5,6 +5,7 @@ continued with labels, so that there is something to compare and there are class
 wait for each other on two processors, end within minutes.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
@@ -12,11 +13,88 @@ from typing import Any, NamedTuple, Protocol
 from topiary.app.jobs import compile_kernels, launcher
 from topiary.app.jobs.forks import LABEL_MODEL, find_origin
 from topiary.app.jobs.new_run import create_run, fork_run
+from topiary.app.jobs.progress import Notice, Notifier, format_duration
 from topiary.app.names import COMING
 from topiary.store import runs
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 from topiary.store.run_rows import RunRow
+
+MOST_BEFORE_END = 0.95  # of a stage whose share is estimated from the time that it takes
+
+
+class Stage(NamedTuple):
+    """A stage of the preparation.
+
+    Attributes
+    ----------
+    name : str
+        What is done in it, as in "next: compiling kernels".
+    seconds : float
+        How long it takes on two processors with nothing compiled; estimated, and scaled by the pace of this machine.
+    beginnings : tuple of str
+        How the messages of the stage begin.
+    """
+
+    name: str
+    seconds: float
+    beginnings: tuple[str, ...]
+
+
+STAGES = (
+    Stage("reading the documentation", 5.0, ("Reading documentation", "Reading the documentation")),
+    Stage("counting words", 4.0, ("Recognising", "Counting", "Choosing", "Reading documents")),
+    Stage("storing the documents", 1.0, ("Storing",)),
+    Stage("preparing the search", 1.0, ("Preparing the search",)),
+    Stage("compiling the model, once", 40.0, ("Compiling",)),
+    Stage("starting the first run", 5.0, ("Starting",)),
+)
+
+
+class Preparation:
+    """A notifier of the stages of the preparation, whose share never falls.
+
+    Parameters
+    ----------
+    notify : Notifier
+        Gets each sentence with the share of the whole preparation.
+    clock : callable
+        Returns seconds that only grow.
+    """
+
+    def __init__(self, notify: Notifier, clock: Callable[[], float] = time.monotonic) -> None:
+        self._notify = notify
+        self._clock = clock
+        self._begin = clock()
+        self._stage_begin = self._begin
+        self._stage = 0
+        self._share = 0.0
+
+    def __call__(self, words: str, share: float | None) -> None:
+        """Tell a message of a stage; messages of no stage, such as notes, are left out."""
+        stage = next((n for n, each in enumerate(STAGES) if words.startswith(each.beginnings)), None)
+        if stage is None or stage < self._stage:
+            return
+        now = self._clock()
+        if stage > self._stage:
+            self._stage, self._stage_begin = stage, now
+        if share is None:
+            share = MOST_BEFORE_END * -math.expm1(-(now - self._stage_begin) / STAGES[stage].seconds)
+        total = sum(each.seconds for each in STAGES)
+        done = sum(each.seconds for each in STAGES[:stage]) + min(max(share, 0.0), 1.0) * STAGES[stage].seconds
+        self._share = max(self._share, done / total)
+        left = (total - self._share * total) * self._measure_pace(now, self._share * total)
+        rest = f"; next: {STAGES[stage + 1].name}" if stage + 1 < len(STAGES) else ""
+        self._notify(f"{words}{rest}; about {format_duration(max(1.0, left))} left", self._share)
+
+    def _measure_pace(self, now: float, done: float) -> float:
+        """Return how many times slower this machine is than two idle processors; 1 until there is something to go by.
+
+        Three seconds of both are added, so that the first moments, in which processes start, count little.  Stages that
+        were left out make it seem faster, which it is not.
+        """
+        return max(1.0, (now - self._begin + 3.0) / (done + 3.0))
+
 
 RUN_NAME = "demo"  # of the first run; the names of the others begin with it
 PAUSE = 0.5  # seconds between two looks at the runs
@@ -28,10 +106,8 @@ class GalleryRun(NamedTuple):
 
     Attributes
     ----------
-    name : str
     title : str
         What the progress of the demo calls it.
-    model : str
     texts : dict of str
         Settings of the model as texts; the others keep their defaults.
     minibatches : int
@@ -84,8 +160,6 @@ def find_run(rows: Iterable[Any], corpus: int, member: GalleryRun) -> Any | None
     Parameters
     ----------
     rows : iterable of rows of runs
-    corpus : int
-    member : GalleryRun
     """
     found = [row for row in rows if (row.corpus, row.name, row.model) == (corpus, member.name, member.model)]
     return max(found, key=lambda row: row.number, default=None)
@@ -104,7 +178,6 @@ def fill_gallery(db: Database, corpus: CorpusRow, notify: Notify, pause: Callabl
 
     Parameters
     ----------
-    db : Database
     corpus : CorpusRow
         The corpus of the demo, on which the first run is there.
     notify : callable
@@ -159,7 +232,6 @@ def choose_run(rows: Iterable[Any], page: str) -> int:
     Parameters
     ----------
     rows : iterable of rows of runs
-    page : str
     """
     everyone = list(rows)
     first = find_first(everyone)
@@ -183,7 +255,6 @@ def request_kernels(model: str, layers: tuple[int, ...] | None = None, **choices
 
     Parameters
     ----------
-    model : str
     layers : tuple of int, optional
         Widths of the layers, of which only the number counts.
     **choices : str
@@ -225,3 +296,106 @@ def _describe(member: GalleryRun) -> str:
     after = [f"“{later.name}”" for later in GALLERY[position + 1 :]]
     rest = f"; next: {', '.join(after)}" if after else ""
     return f"Run {position + 1} of {len(GALLERY)}, “{member.name}”: {member.purpose}{rest}"
+
+
+PREPARATION = sum(stage.seconds for stage in STAGES)  # seconds, as in the attribute of a run of the gallery
+OVER = ("finished", *GIVEN_UP)  # states of runs for which nobody waits
+HEAD_START = 10.0  # seconds added to times as expected and as measured, so that the first moments count little
+_WORDS = {
+    "running": "{} is training",
+    "queued": "{} is about to start",
+    "paused": "{} is paused",
+    "silent": "{} has fallen silent",
+    "": "{} comes next",
+}
+_ORDER = ("running", "silent", "queued", "paused", "")  # the first of these states is the one to tell about
+
+
+class GalleryProgress(NamedTuple):
+    """What the demo is doing, and the share of all that it does which is done, from 0 to 1."""
+
+    sentence: str
+    share: float
+
+
+class _GalleryState(NamedTuple):
+    """A run of the gallery with its row, if it has one, and its state, which is empty without a row."""
+
+    run: GalleryRun
+    row: Any | None
+    state: str
+
+    @property
+    def done(self) -> float:
+        """The seconds of it that are done, on two processors that have nothing else to do."""
+        if self.row is None:
+            return 0.0
+        if self.state in OVER:
+            return self.run.seconds
+        share = self.row.minibatch / self.row.planned if self.row.planned else 0.0
+        if self.row.options.get("until_plateau"):  # it ends sooner, nobody knows when
+            share = max(share, -math.expm1(-self.row.seconds / self.run.seconds))
+        return min(share, MOST_BEFORE_END) * self.run.seconds
+
+
+def measure_gallery(rows: Iterable[Any], state: Callable[[int], str], notice: Notice) -> GalleryProgress | None:
+    """Return how far the demo is; None if there is none, or if nothing of it is under way.
+
+    The share does not fall as long as no run of the gallery is deleted.
+
+    Parameters
+    ----------
+    rows : iterable of rows of runs
+    state : (run number) -> str
+        The state to show for a run.
+    notice : Notice
+        The notice of the process that prepares the demo, with a share until the first run has started; empty if it has
+        ended.
+    """
+    everyone = list(rows)
+    first = find_first(everyone)
+    is_working = bool(notice.sentence) and not notice.failed
+    members = []
+    for run in GALLERY:
+        row = find_run(everyone, first.corpus, run) if first is not None else None
+        if row is not None or is_working:
+            members.append(_GalleryState(run, row, state(row.number) if row is not None else ""))
+    if all(member.state in OVER for member in members):
+        return None
+    if not is_working and not any(member.state in COMING for member in members):
+        return None
+    total = PREPARATION + sum(member.run.seconds for member in members)
+    if is_working and not any(member.row is not None and member.row.minibatch for member in members):
+        prepared = 1.0 if notice.share is None else min(max(notice.share, 0.0), 1.0)
+        return GalleryProgress(notice.sentence, prepared * PREPARATION / total)
+    done = PREPARATION + sum(member.done for member in members)
+    return GalleryProgress(_describe_group(members, total - done), done / total)
+
+
+def _describe_group(members: list[_GalleryState], left: float) -> str:
+    """Return the sentence about runs of which one has begun; ``left`` are seconds on two idle processors."""
+    current = min(
+        (member for member in members if member.state not in OVER), key=lambda member: _ORDER.index(member.state)
+    )
+    waiting = [member.run.title for member in members if member.state not in OVER and member is not current]
+    ready = sum(member.state == "finished" for member in members)
+    parts = ["Demo" if len(members) == 1 else f"Demo: {ready} of {len(members)} runs ready"]
+    parts.append(_WORDS[current.state].format(current.run.title))
+    if waiting:
+        parts.append(f"next: {', '.join(waiting)}")
+    if current.state in ("running", "queued", ""):
+        at_once = max(1, sum(member.state == "running" for member in members))
+        parts.append(f"about {_round_duration(left * _measure_pace(members) / at_once)} left")
+    return " · ".join(parts)
+
+
+def _measure_pace(members: list[_GalleryState]) -> float:
+    """Return how many times slower this machine is than two processors that have nothing else to do."""
+    begun = [member for member in members if member.row is not None and member.row.minibatch]
+    seconds = sum(member.row.seconds for member in begun if member.row is not None)
+    return (seconds + HEAD_START) / (sum(member.done for member in begun) + HEAD_START)
+
+
+def _round_duration(seconds: float) -> str:
+    """Return a duration so coarse that it does not flicker: ``15 s``, ``2 min``."""
+    return f"{max(5, 5 * math.ceil(seconds / 5))} s" if seconds <= 55 else f"{math.ceil(seconds / 60)} min"

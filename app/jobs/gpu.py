@@ -37,13 +37,7 @@ class GraphicsCard(NamedTuple):
 
 
 class CardUse:
-    """The use of a card by a run, as pages show it.
-
-    Parameters
-    ----------
-    card : GraphicsCard
-    device : Device
-    """
+    """The use of a card by a run, as pages show it."""
 
     def __init__(self, card: GraphicsCard, device: "Device") -> None:
         self._card, self._device = card, device
@@ -76,7 +70,6 @@ def list_cards() -> list[GraphicsCard]:
 
 
 def _read_card(driver: Any, number: int, cuda: str) -> GraphicsCard:
-    """Return the facts about one card."""
     handle, memory, name = ctypes.c_int(), ctypes.c_size_t(), ctypes.create_string_buffer(256)
     driver.cuDeviceGet(ctypes.byref(handle), number)
     driver.cuDeviceGetName(name, len(name), handle)
@@ -168,7 +161,6 @@ def open_device(config: Any, facts: "Facts", held: "Facts | None" = None, proces
 
     Parameters
     ----------
-    config : Config
     facts : Facts
         Those of the whole corpus, on which the bits of the results depend.
     held : Facts, optional

@@ -18,8 +18,9 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, Generic, Self, TextIO, TypeVar
 
+from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import append_path, import_path, inspect_path
+from topiary.app.ingest.importing import import_path, inspect_path
 from topiary.app.ingest.options import ImportOptions, OptionError
 from topiary.app.ingest.registry import NO_MEMORY, list_uploaded
 from topiary.app.ingest.report import Report
@@ -205,7 +206,6 @@ class RunningImport(IngestProcess[ImportStatus]):
         URL of the store.
     sent : SentFiles
         The files to import; their folder is removed at the end.
-    options : ImportOptions
     then : () -> None
         Called when the import has ended.
     into : int
@@ -246,7 +246,6 @@ class RunningInspection(IngestProcess[InspectionStatus]):
     ----------
     path : Path
         The file or folder.
-    options : ImportOptions
     """
 
     def __init__(self, path: Path, options: ImportOptions) -> None:

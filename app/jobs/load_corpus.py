@@ -36,7 +36,6 @@ class StoredCorpus(Corpus):
 
     Attributes
     ----------
-    db : Database
     number : int
         Number of the corpus in the store.
     tokens_of : (documents,) int64 or float64

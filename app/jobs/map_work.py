@@ -1,7 +1,7 @@
 """The making of the map of documents after a run has ended: its process, and how far it is, in the row of the run.
 
 The worker starts the process when the end of the run is recorded, so that nobody waits for the map.  The process
-(:mod:`app.analysis.map_process`) outlives the worker.  If it is killed, the map is made when a page asks for it.
+(:mod:`app.analysis.document_map`) outlives the worker.  If it is killed, the map is made when a page asks for it.
 """
 
 import os
@@ -62,7 +62,7 @@ def _start_mapping(db_url: str, run: int, snapshot: int) -> "subprocess.Popen[by
     """Start the process that makes the map of documents under a snapshot of a run that has ended; return it."""
     with logs.open_log(db_url, run) as log:
         child = process.start_module(
-            "topiary.app.analysis.map_process", str(run), str(snapshot), AFTER_RUN,
+            "topiary.app.analysis.document_map", str(run), str(snapshot), AFTER_RUN,
             store=db_url, apart=True, stdout=log, stderr=log,
         )  # fmt: skip
     _children[:] = [each for each in _children if each.poll() is None] + [child]  # so that no zombie looks alive
@@ -76,7 +76,6 @@ class MapRecord:
     ----------
     db : Database
         Open for writing.
-    row : RunRow
     snapshot : int
         Number of the snapshot whose map is made.
     pid : int, optional

@@ -135,7 +135,6 @@ def adapt_length(steps: int, config: Any, corpus: CorpusRow, until: str) -> int:
         The length without ``until`` (:func:`app.jobs.run_rules.choose_length`).
     config : Config
         The settings of the run.
-    corpus : CorpusRow
     until : {"", "good", "settled"}
         As in :func:`prepare_run`.
     """

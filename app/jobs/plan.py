@@ -359,9 +359,6 @@ def make_plan(
 
     Parameters
     ----------
-    options : RunOptions
-    effort : Effort
-    train_documents, test_documents : int
     validation_documents : int or None
         None if the corpus has none, so that the curve is of test documents.
     """

@@ -31,7 +31,7 @@ def list_step_points(
     """Return points after a step: step sizes (mean, 5 % and 95 % quantiles), active topics, ELBO and concentrations.
 
     The sum of r (``r_sum``) and, for every layer, the entropy of the shares of its topics in nats (``share_entropy``)
-    serve to compare several chains, whose topics have other numbers (`app.analysis.mixing`).
+    serve to compare several chains, whose topics have other numbers (`app.analysis.recurrence`).
 
     Layers are counted from 1; step sizes of ``r`` are stored as layer L + 1, where L is the number of layers the run
     will have in the end (``n_layers``), so that each curve belongs to one layer even when layers are added.
@@ -215,7 +215,6 @@ def collect_topic_facts(
 
     Parameters
     ----------
-    corpus : Corpus
     common : (m,) int array
         Numbers of the words that are common everywhere.
     arrays : mapping
@@ -240,7 +239,7 @@ def collect_topic_facts(
         return facts
     found = topics.unpack_topics(arrays, shown=True)
     presentation = _present_as_stored(found)
-    coherences = _measure_npmi(corpus, presentation)
+    coherences = measure_npmi(corpus, presentation)
     facts |= {"everywhere": common} | {f"npmi.{layer}": values for layer, values in enumerate(coherences)}
     known = not found.links and all(spread is not None for spread in spreads)
     chosen = titles.choose_titles(
@@ -281,11 +280,6 @@ def _find_earlier(tables: Sequence[Array], arrays: Mapping[str, Array]) -> list[
     return found
 
 
-def measure_npmi(corpus: Corpus, found: Topics) -> list[Array]:
-    """Return the document NPMI of the first words of every topic over the training documents, (K_l,) a layer."""
-    return _measure_npmi(corpus, _present_as_stored(found))
-
-
 def _present_as_stored(found: Topics) -> effects.Presentation:
     """Return the topics as users see them, in the precision in which they are stored."""
     return effects.present_hierarchy(
@@ -293,7 +287,8 @@ def _present_as_stored(found: Topics) -> effects.Presentation:
     )
 
 
-def _measure_npmi(corpus: Corpus, presentation: effects.Presentation) -> list[Array]:
+def measure_npmi(corpus: Corpus, presentation: effects.Presentation) -> list[Array]:
+    """Return the document NPMI of the first words of every topic over the training documents, (K_l,) a layer."""
     first_words = [
         topics.find_relevant_words(table, topics.compute_shares(weights), coherence.WORDS)[0]
         for table, weights in zip(presentation.words, presentation.popularity, strict=True)

@@ -30,10 +30,8 @@ def choose_length(model: str, config: Any, corpus: CorpusRow) -> int:
 
     Parameters
     ----------
-    model : str
     config : Config
         The settings of the run.
-    corpus : CorpusRow
 
     Returns
     -------
@@ -263,7 +261,6 @@ class RunRequest:
         Length of the run; None: the default length (:func:`choose_length`).
     preset : str
         Preset that gives settings and length unless the request does.
-    seed : int
     seeds : tuple of int
         Distinct seeds of a group of runs; empty if all have ``seed``.
     grid : mapping of str to sequence of str
@@ -357,7 +354,6 @@ def check_run(corpus: CorpusRow, request: RunRequest, classes: Sequence[str]) ->
     ----------
     corpus : CorpusRow
         The corpus of the run.
-    request : RunRequest
     classes : sequence of str
         Names of the classes of its training documents.
 

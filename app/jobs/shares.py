@@ -48,10 +48,8 @@ def store_shares(
     ----------
     db : Database
         Open for writing.
-    run : RunRow
     snapshot : int
         Number of one of its snapshots.
-    kernel : Kernel
     state : State
         The state that the snapshot shows.
     proceed : (done, total) -> bool
@@ -107,11 +105,6 @@ class LivePlacement:
     It takes at most ``LIVE_PART`` of the time of training.  When all documents are placed under a snapshot, their
     shares are published and take the place of earlier ones; then it goes on with the newest snapshot.  Training does
     not depend on it: placing documents changes no state and draws from random streams of its own.
-
-    Parameters
-    ----------
-    claim : Claim
-    kernel : Kernel
     """
 
     def __init__(self, claim: Claim, kernel: Kernel) -> None:

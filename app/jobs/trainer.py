@@ -507,7 +507,6 @@ class Trainer:
         claim.score("paper", measure, t, position.documents, value)
 
     def _save(self, training: "Training", position: "Position", meta: dict[str, Any]) -> None:
-        """Write a checkpoint of the position."""
         scores = [self.claim.point_perplexity, self.claim.averaged_perplexity]
         self.claim.save(training.pack(position), meta | {"scores": scores})
         self._saved = position.minibatch

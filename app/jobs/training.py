@@ -121,8 +121,6 @@ class Training:
 
     Parameters
     ----------
-    corpus : Corpus
-    kernel : Kernel
     state_type : type
         ``State`` of the model.
     seed : int
@@ -525,7 +523,6 @@ def _read_documents(corpus: Corpus, documents: Array) -> Batch:
 
 
 def _cut_blocks(items: Array) -> list[Array]:
-    """Return consecutive blocks of at most BLOCK items."""
     return [items[i : i + BLOCK] for i in range(0, len(items), BLOCK)]
 
 

@@ -44,7 +44,6 @@ def try_widths(
     ----------
     corpus : Corpus
         With validation documents.
-    module : RegisteredModel
     config : Config
         Its model must sweep all documents from the first step.
     options : RunOptions

@@ -26,7 +26,7 @@ from topiary.store.errors import NotFound
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from topiary.app.ingest.importing import Addition
+    from topiary.app.ingest.appending import Addition
     from topiary.app.live.cache import InferenceCache
     from topiary.app.live.predictions import PredictionCache
 
@@ -135,7 +135,6 @@ class Corpus:
         self._set_facts(row)
 
     def _set_facts(self, row: CorpusRow) -> None:
-        """Set the attributes from a row of the store."""
         self._row = row
         self.number, self.name, self.kind = row.number, row.name, row.kind
         self.documents, self.training_documents = row.documents, row.train_documents
@@ -272,10 +271,8 @@ class Corpus:
         Conflict
             When another process is appending at the same time.
         """
-        from topiary.app.ingest.importing import (
-            append_path,  # loads readers of files, which other methods do not need
-            ignore_progress,
-        )
+        from topiary.app.ingest.appending import append_path  # loads readers of files, which other methods do not need
+        from topiary.app.ingest.importing import ignore_progress
         from topiary.app.jobs.cluster.reading import open_map
 
         unknown = next((name for name in options if name not in APPENDED), None)
@@ -493,7 +490,6 @@ def _list_columns(source: Any) -> list[Any]:
 
 
 def _find_text_column(table: Any, columns: list[Any]) -> Any:
-    """Return the column with the longest texts."""
     return max(columns, key=lambda name: _measure_length(table[name]))
 
 

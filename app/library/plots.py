@@ -16,7 +16,7 @@ from topiary.app.names import Axis, IntervalKind
 from topiary.app.plots.read import Source
 from topiary.app.plots.request import COLUMN, FigureRequest, plot_figure, read_width
 from topiary.app.plots.style import save
-from topiary.engine.lens import Weighting
+from topiary.engine.lens.moments import Weighting
 from topiary.store.database import Database, open_existing
 
 __all__ = ["comparison", "groups", "perplexity", "save", "steps", "time", "tree"]

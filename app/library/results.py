@@ -20,8 +20,14 @@ from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
 from topiary.app.export.class_facts import list_class_facts
-from topiary.app.export.comparison import list_edges, list_pairs, summarize_comparison
-from topiary.app.export.comparison_summary import ComparisonView, write_comparison, write_summary
+from topiary.app.export.comparison import (
+    ComparisonView,
+    list_edges,
+    list_pairs,
+    summarize_comparison,
+    write_comparison,
+    write_summary,
+)
 from topiary.app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
 from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
 from topiary.app.jobs.progress import Progress
@@ -189,7 +195,6 @@ class Inference:
         ]
 
     def _by_document(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a table indexed by the documents."""
         if self._index is None:
             return frame.rename_axis("document")
         indexed = frame.set_axis(self._index)

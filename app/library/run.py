@@ -12,8 +12,8 @@ import pandas as pd
 
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.shares import find_placed_snapshot
-from topiary.app.export.notes import add_run_note, list_run_notes
 from topiary.app.export.records import list_all_facts
+from topiary.app.export.topics import add_run_note, list_run_notes
 from topiary.app.jobs import control, launcher, logs
 from topiary.app.jobs.estimates import choose_headline, read_latest
 from topiary.app.jobs.forks import find_origin, format_default
@@ -28,8 +28,7 @@ from topiary.store import points as run_points
 from topiary.store.errors import NotFound
 from topiary.store.points import Point
 
-from .run_bridges import RunBridges
-from .run_evidence import RunEvidence
+from .run_evidence import RunBridges, RunEvidence
 from .run_topics import find_roots
 
 if TYPE_CHECKING:
@@ -220,7 +219,7 @@ class Run(RunBridges, RunEvidence):
         LookupError
             When there is no such topic.
         """
-        from topiary.app.analysis.refine import refine_run
+        from topiary.app.analysis.refinements import refine_run
 
         from .corpora import Corpus
 

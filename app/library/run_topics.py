@@ -305,7 +305,7 @@ class RunTopics:
         LookupError
             When there is no such topic.
         """
-        from topiary.app.export.graph import build_graph
+        from topiary.app.export.trees import build_graph
 
         hierarchy = self.hierarchy(minibatch)
         limit, nodes = choose_threshold(threshold, hierarchy), find_roots(hierarchy, roots, layer, light=light)

@@ -19,18 +19,17 @@ from topiary.app.analysis.carry import CarriedTopic, carry_annotations
 from topiary.app.analysis.comparison import Comparison
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.predictions import Classified, store_predictions
-from topiary.app.analysis.refine import SHARE, refine_run
+from topiary.app.analysis.refinements import SHARE, refine_run
 from topiary.app.ingest.column_kinds import change_kind
 from topiary.app.ingest.options import ImportOptions, OptionError
 from topiary.app.jobs import control, launcher, logs, progress
-from topiary.app.jobs.downloads import Downloads
 from topiary.app.jobs.ingest_process import RunningImport
 from topiary.app.jobs.logs import read_tail
 from topiary.app.jobs.progress import ImportNotice, Notice
 from topiary.app.jobs.run_rules import RunRequest
-from topiary.app.jobs.uploads import Uploads
+from topiary.app.jobs.uploads import Downloads, Uploads
 from topiary.app.live.feed import LEAVING, Feed
-from topiary.app.live.map_jobs import MapJobs
+from topiary.app.live.predictions import MapJobs
 from topiary.app.live.visitor import NotAllowed, Visitor
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import annotations, corpora, events, full_text, notes, queue, runs

@@ -241,7 +241,6 @@ class Feed:
 
         Parameters
         ----------
-        run : int
         snapshot : int or None
             Number of the snapshot; None or 0 is the newest, and the next one will then be prepared before
             sessions are notified of it.

@@ -41,7 +41,6 @@ class History:
 
     Attributes
     ----------
-    run, attempt : int
     epoch : int
         A number unique to this history within the process; when it changes, sessions draw everything again.
     cursor : int

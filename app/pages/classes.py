@@ -47,12 +47,7 @@ class _ReadPredictions(NamedTuple):
 
 
 class ClassesPage(MessagePart):
-    """The classes page of one session.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The classes page of one session."""
 
     fields: ClassVar = {"threshold": "threshold"}
 

@@ -73,12 +73,7 @@ def build_compare_page(context: Context) -> Viewable:
 
 
 class ComparePage(TreePage):
-    """The compare page of one session: it draws the chosen comparison, and turns clicks into changes of the view.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The compare page of one session: it draws the chosen comparison, and turns clicks into changes of the view."""
 
     fields: ClassVar = {
         "snapshot-a": "partner_snapshot", "snapshot-b": "snapshot", "sort": "sort", "listed": "listed",

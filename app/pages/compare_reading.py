@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from topiary.app.analysis.comparison import Comparison, Side
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.partners import choose_partner
+from topiary.app.analysis.seeds import choose_partner
 from topiary.app.jobs.plan import TEST, find_part
 from topiary.app.pages.messages import list_moments
 from topiary.app.pages.session import Context

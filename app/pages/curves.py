@@ -35,7 +35,6 @@ class CurveStreams:
 
     Parameters
     ----------
-    context : Context
     stream, retry : () -> None
         Called after a history has been read, to update the figures, and after reading one has failed.
     """
@@ -112,7 +111,6 @@ class WatchCurves(MessagePart):
 
     Parameters
     ----------
-    context : Context
     arrived : callable
         Called when the points of a run have been read.
     """
@@ -393,12 +391,7 @@ class _CurveCard:
 
 
 class CompareCurves(MessagePart):
-    """The chart of the page Compare: the point perplexity of two runs in one figure.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The chart of the page Compare: the point perplexity of two runs in one figure."""
 
     fields: ClassVar = {"axis": "axis"}
 

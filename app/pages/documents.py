@@ -81,12 +81,7 @@ def build_documents_page(context: Context) -> Viewable:
 
 
 class DocumentsPage(MessagePart):
-    """The documents page of one session; a pasted text is stored in it and nowhere else.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The documents page of one session; a pasted text is stored in it and nowhere else."""
 
     fields: ClassVar = {"near": "near"}
 
@@ -169,7 +164,6 @@ class DocumentsPage(MessagePart):
             self._fetch_neighbours()
 
     def _list_parts(self) -> Sequence[Viewable]:
-        """Return what is below the head."""
         tab = self._view.tab
         if tab == MAP and self._has_run():
             return self._map.parts
@@ -303,7 +297,6 @@ class DocumentsPage(MessagePart):
         self._answer.html = draw_reading(listed, self._sentence)
 
     def _draw_nothing(self) -> None:
-        """Draw why nothing is placed."""
         if not self._has_run():
             self._answer.html = f'<p class="ex-none">{explain_missing_run(self._view.run)}</p>'
         elif not self._view.snapshot and not self._has_snapshot():

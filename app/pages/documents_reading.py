@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topiary.app.analysis.concordance import find_contexts
 from topiary.app.analysis.document_table import (
     DocumentFilter,
     DocumentSelection,
@@ -19,8 +18,8 @@ from topiary.app.analysis.document_table import (
     select_documents,
 )
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.inference import DocumentInference, DocumentTopics, must_compile
-from topiary.app.analysis.interpolation import find_telling_layer
+from topiary.app.analysis.inference import DocumentInference, DocumentTopics, find_telling_layer, must_compile
+from topiary.app.analysis.passages import find_contexts
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import RankedDocuments, explain_no_shares
 from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
@@ -325,14 +324,12 @@ def choose_pair(context: Context, run: int) -> tuple[int, ...]:
 
 
 def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy, DocumentInference]:
-    """Return the hierarchy of a snapshot, and the inference that places documents in it."""
     row = find_snapshot(context.db, run, snapshot)
     inference = context.feed.places.inference(run, row.number)
     return _read_hierarchy(context, run, row.number), inference
 
 
 def _read_hierarchy(context: Context, run: int, snapshot: int) -> Hierarchy:
-    """Return the hierarchy of a snapshot, given by its number."""
     hierarchy = context.feed.hierarchy(run, snapshot)
     if hierarchy is None:
         raise LookupError(f"snapshot {snapshot} of run {run} is no longer there; choose another moment")
@@ -429,7 +426,6 @@ class DocumentSearch:
 
     Parameters
     ----------
-    context : Context
     changed : callable
         Called when :attr:`search` has changed.
 

@@ -50,7 +50,6 @@ class DocumentTable(MessagePart):
 
     Parameters
     ----------
-    context : Context
     sheets : list of str
         Style sheets of the boards.
     changed : callable
@@ -324,7 +323,6 @@ class DocumentTable(MessagePart):
 
     @on("read")
     def _open(self, number: int = -1) -> None:
-        """Open a document by its number."""
         selected = self._selected
         last = selected.corpus.documents - 1 if selected is not None else None
         if number < 0 or (last is not None and number > last):

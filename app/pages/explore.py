@@ -94,12 +94,7 @@ def build_explore_page(context: Context) -> Viewable:
 
 
 class ExplorePage(TreePage):
-    """The explore page of one session: it draws the chosen hierarchy, and turns clicks into changes of the view.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The explore page of one session: it draws the chosen hierarchy, and turns clicks into changes of the view."""
 
     fields: ClassVar = {name: name for name in ("relevance", "relation", "snapshot", "label")}
     presets: ClassVar = {
@@ -424,8 +419,8 @@ class ExplorePage(TreePage):
             self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
             self._hierarchy = self._hierarchy.choose_words(self._view.relevance)
-        if "where" in changed:
-            self._select_documents()
+        if "where" in changed and self._original is not None:
+            self._hierarchy = self._add_selection(self._original)
         if changed & {"threshold", "detail"} and self._hierarchy is not None:
             self._first_roots = self._choose_first_roots(self._hierarchy)
 
@@ -456,9 +451,12 @@ class ExplorePage(TreePage):
     def _select_documents(self) -> None:
         """Show the shares of topics in the documents that the view selects, once they are measured."""
         if self._original is not None:
-            selected = self._selection.add(self._original, self._select_documents)
-            self._hierarchy = selected.choose_words(self._view.relevance)
+            self._hierarchy = self._add_selection(self._original)
             self._draw_all()
+
+    def _add_selection(self, original: Hierarchy) -> Hierarchy:
+        """Return a hierarchy as it is shown: with the shares in the selected documents, and words by the relevance."""
+        return self._selection.add(original, self._select_documents).choose_words(self._view.relevance)
 
     def _clear_run(self) -> None:
         """Clear the state that belongs to the run shown before."""
@@ -477,7 +475,7 @@ class ExplorePage(TreePage):
         self._previous = self._hierarchy if is_newer else None
         if self._hierarchy is not None and self._hierarchy.minibatch != hierarchy.minibatch:
             self._kept_topic.hold(self._find_selected_in_picture())
-        chosen = self._selection.add(hierarchy, self._select_documents).choose_words(self._view.relevance)
+        chosen = self._add_selection(hierarchy)
         self._original, self._hierarchy = hierarchy, chosen
         roots = self._choose_first_roots(hierarchy)
         # topics stay in the picture while their ranks change only a little

@@ -183,8 +183,6 @@ def send_tree_file(
     ----------
     window : TreeView
         The component that sends files to the browser.
-    hierarchy : Hierarchy
-    choice : TreeChoice
     form : str
         "png", or one of the formats of :mod:`app.export.trees`.
     aspect : float

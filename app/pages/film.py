@@ -8,9 +8,8 @@ import numpy as np
 import param
 from numpy.typing import NDArray
 
-from topiary.app.analysis.changes import measure_changes
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.export.film import render_film
+from topiary.app.export.film import measure_changes, render_film
 from topiary.app.jobs.gallery import is_of_gallery
 from topiary.app.jobs.plan import name_step
 from topiary.app.live.history import History
@@ -85,17 +84,12 @@ class Film(MessagePart):
 
     Parameters
     ----------
-    context : Context
     page : str
         Name of the page: the film rests while another one is on screen.
     choice : () -> TreeChoice or None
         Returns the part of the tree that is saved; None for the usual one.
     on_cursor : (mini-batch or None) -> None
         Called with the mini-batch of the cursor, None while the page follows the newest snapshot.
-
-    Attributes
-    ----------
-    bar : FilmBar
     """
 
     def __init__(

@@ -57,7 +57,6 @@ class SelectedShares(NamedTuple):
 
     Attributes
     ----------
-    snapshot : int
     where : tuple of str
         The conditions.
     shares : tuple of (K_l,) arrays
@@ -80,12 +79,7 @@ class SelectedShares(NamedTuple):
 
 
 class SelectionReader:
-    """The shares of topics in the documents that the view selects, measured in another thread.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The shares of topics in the documents that the view selects, measured in another thread."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -95,7 +95,6 @@ def make_option_field(
 
     Parameters
     ----------
-    name : str
     typed : str or None
         The text in the field; None for the default, while nothing has been typed.
     error : str

@@ -56,12 +56,7 @@ def read_sections() -> tuple[guide.Section, ...]:
 
 
 class GuidePage(MessagePart):
-    """The guide in one session; the view's ``tab`` names the chapter.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The guide in one session; the view's ``tab`` names the chapter."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

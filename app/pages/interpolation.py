@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.inference import DocumentTopics
-from topiary.app.analysis.interpolation import decode_line
+from topiary.app.analysis.inference import DocumentTopics, decode_line
 from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
 from topiary.app.pages.components import Board
 from topiary.app.pages.documents_reading import DocumentSearch, Failure, LineEnds, choose_pair, place_ends, try_work
@@ -27,7 +26,6 @@ class Interpolation(MessagePart):
 
     Parameters
     ----------
-    context : Context
     changed : callable
         Called when the ends have been placed, since the topics may have changed.
     """

@@ -14,7 +14,7 @@ from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import Condition
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from topiary.app.analysis.read_hierarchy import find_snapshot
-from topiary.app.analysis.refine import SHARE
+from topiary.app.analysis.refinements import SHARE
 from topiary.app.analysis.trends import DocumentGroups, group_documents
 from topiary.app.analysis.typical import TypicalTopic, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.pages.filters import open_documents
@@ -86,22 +86,17 @@ class MapAnswer(NamedTuple):
 
     Attributes
     ----------
-    request : MapRequest
     note : str
         Why there is no map, or what is special about it; may be empty.
     can_make : bool
         Whether the visitor may ask for the map, or for a newer one.
-    corpus : CorpusRow or None
     read : ReadMap or None
         None without a map, and then all that follows is empty.
     hierarchy : Hierarchy or None
         The topics of the map's snapshot.
-    packed : PackedMap or None
     url : str
         Where the browser finds the points.
-    colours : MapColours
     captions : list of dict
-    regions : sequence of MapRegion
     columns : sequence of str
         Names of the columns for conditions.
     selected : (N,) bool array or None
@@ -128,8 +123,6 @@ def read_map(context: Context, request: MapRequest, before: ReadMap | None) -> M
 
     Parameters
     ----------
-    context : Context
-    request : MapRequest
     before : ReadMap or None
         The map that was read last, which is not read again unless it has changed.
     """

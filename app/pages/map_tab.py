@@ -112,10 +112,6 @@ _FIELDS = ("page", "tab", "run", "snapshot", "where", "layer", "topic", "colour"
 class MapTab(MessagePart):
     """The map of one session: it follows the view, and turns what a visitor does on it into changes of the view.
 
-    Parameters
-    ----------
-    context : Context
-
     Attributes
     ----------
     parts : list

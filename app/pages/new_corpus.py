@@ -58,12 +58,7 @@ _ENDINGS = frozenset(
 
 
 class NewCorpusForm(MessagePart):
-    """The form for a new corpus in one session.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The form for a new corpus in one session."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -146,7 +141,6 @@ class NewCorpusForm(MessagePart):
 
     @on("sent")
     def _receive_files(self, name: str, of: int) -> None:
-        """Inspect the files that have arrived."""
         self._n_before += of
         self._name_corpus(name, of)
         self._sending = UploadState(self._n_before, error=_explain_left_out(self._unreadable))
@@ -198,7 +192,6 @@ class NewCorpusForm(MessagePart):
         self._progress, self._report, self._inspected_options = InspectionStatus(words=""), None, None
 
     def _remember(self, texts: dict[str, Any]) -> None:
-        """Store the texts in the form."""
         into = str(texts.get("into", ""))
         self._into = into if self._find_corpus(into) else ""
         typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in LABELS}

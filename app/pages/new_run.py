@@ -63,12 +63,7 @@ class _FormOffer(NamedTuple):
 
 
 class NewRunForm(MessagePart):
-    """The form for a new run in one session.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The form for a new run in one session."""
 
     presets: ClassVar = {"cancel": {"tab": ""}}
 

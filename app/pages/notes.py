@@ -18,7 +18,6 @@ class NoteWriter(MessagePart):
 
     Parameters
     ----------
-    context : Context
     prepare : (subject, new) -> work or None
         Return the function that adds notes to the topic or document that a text from the browser names; None if it
         names none on screen.
@@ -96,7 +95,6 @@ class DocumentNotes:
 
     Parameters
     ----------
-    context : Context
     sheets : list of str
         Style sheets of the board.
 

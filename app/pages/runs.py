@@ -76,12 +76,7 @@ def _is_form(tab: str) -> bool:
 
 
 class RunsPage(MessagePart):
-    """The page Runs of one session: the list of runs, or a form that ``tab`` names ("new", "fork-3" or "add").
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The page Runs of one session: the list of runs, or a form that ``tab`` names ("new", "fork-3" or "add")."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -318,7 +313,6 @@ class RunsPage(MessagePart):
 
     @on("compare")
     def _compare(self, run: int) -> None:
-        """Compare a fork with the run it was forked from."""
         row = self._context.feed.run(run)
         if row is not None and row.parent is not None:
             choice = ANOTHER_RUN | {"partner": row.parent, "partner_snapshot": 0, "partner_roots": ()}
@@ -339,12 +333,7 @@ def build_runs_page(context: Context) -> Viewable:
 
 
 class NoRunPage(MessagePart):
-    """The page of a run that is not in the store, or of a store without runs; it leads to those that there are.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The page of a run that is not in the store, or of a store without runs; it leads to those that there are."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

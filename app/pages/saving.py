@@ -8,7 +8,7 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.export.report import render_report
 from topiary.app.ingest.column_kinds import list_columns
-from topiary.app.jobs.downloads import DOWNLOADS
+from topiary.app.jobs.uploads import DOWNLOADS
 from topiary.app.names import plural
 from topiary.app.pages.components import Board, TreeView
 from topiary.app.pages.filters import find_placed
@@ -72,7 +72,6 @@ class ReportSaver(MessagePart):
 
     Parameters
     ----------
-    context : Context
     window : TreeView
         The component that sends files to the browser.
     find_subject : () -> ReportSubject or None
@@ -134,7 +133,6 @@ class TableSaver(MessagePart):
 
     Parameters
     ----------
-    context : Context
     board : () -> Board
         Returns the board whose browser code fetches the file.
     conditions : () -> sequence of str, optional
@@ -191,7 +189,6 @@ def write_run_table(
 
     Parameters
     ----------
-    context : Context
     run, snapshot : int
         As in the view; snapshot 0 is the newest one.
     kind, form : str

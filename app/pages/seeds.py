@@ -10,8 +10,7 @@ import numpy as np
 from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.mixing import MixingFigure, measure_mixing
-from topiary.app.analysis.recurrence import SeedGroup, list_seed_runs
+from topiary.app.analysis.recurrence import MixingFigure, SeedGroup, list_seed_runs, measure_mixing
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
@@ -51,10 +50,6 @@ class SeedReader:
     """What comes back of the hierarchy on screen, measured in another thread, one measurement at a time.
 
     While runs train, it is measured again at most every ``PAUSE`` seconds.
-
-    Parameters
-    ----------
-    context : Context
     """
 
     def __init__(self, context: Context) -> None:
@@ -124,12 +119,7 @@ class _SeedAnswer(NamedTuple):
 
 
 class SeedsPage(MessagePart):
-    """The page What comes back of one session.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The page What comes back of one session."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -41,12 +41,7 @@ TopicKey: TypeAlias = tuple[int, int, Node, str, tuple[str, ...]]
 
 
 class TopicDocuments:
-    """The documents of topics, read in other threads and cached.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The documents of topics, read in other threads and cached."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

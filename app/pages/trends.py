@@ -44,12 +44,7 @@ WordsKey = tuple[int, tuple[str, ...]]  # snapshot, conditions
 
 
 class SelectionWords:
-    """The words of a session's selection; those of a large corpus take some seconds.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The words of a session's selection; those of a large corpus take some seconds."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -174,7 +169,6 @@ def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: Trend
 
 
 def _measure(context: Context, corpus: CorpusRow, page: TrendPage) -> TrendPage:
-    """Return the page with what it measures."""
     hierarchy, choices = page.hierarchy, page.choices
     interval: IntervalKind = "topics" if choices.interval == "topics" else "documents"
     documents = context.reader.documents(corpus, hierarchy, choices.where, interval=interval)
@@ -227,12 +221,7 @@ def _measure_time(page: TrendPage, documents: RunDocuments) -> TrendPage:
 
 
 class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
-    """The page Trends of one session.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The page Trends of one session."""
 
     fields: ClassVar = {name: name for name in ("trend", *MeasuredBy._fields, "interval", "effects")}
 

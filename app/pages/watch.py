@@ -39,12 +39,7 @@ FIRST = "The first topics come with the first snapshot. On a new machine it comp
 
 
 class TopicPreview(MessagePart):
-    """The board with the most popular topics of the chosen run, snapshot and layer.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The board with the most popular topics of the chosen run, snapshot and layer."""
 
     fields: ClassVar = {"layer": "layer"}
 
@@ -129,12 +124,7 @@ _HEADING_HTML = '<div class="tp-card-head"><h2 class="tp-h2">What it is about</h
 
 
 class FailedRun(MessagePart):
-    """The board with the error of the run on screen, and buttons that may solve it.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The board with the error of the run on screen, and buttons that may solve it."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -196,12 +186,7 @@ class FailedRun(MessagePart):
 
 
 class WatchPage(MessagePart):
-    """The watch page of one session: numbers and topics first, curves once the browser has drawn these.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The watch page of one session: numbers and topics first, curves once the browser has drawn these."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -6,10 +6,9 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from panel.viewable import Viewable
 
-from topiary.app.analysis.concordance import WordContextLine, choose_word_contexts
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, parse_identities
-from topiary.app.analysis.passages import weigh_words
+from topiary.app.analysis.passages import WordContextLine, choose_word_contexts, weigh_words
 from topiary.app.analysis.reader import RunDocuments
 from topiary.app.analysis.shares import order_documents
 from topiary.app.analysis.trends import group_documents
@@ -69,7 +68,6 @@ class WordReader:
 
     Parameters
     ----------
-    context : Context
     is_wanted : (request) -> bool
         Whether the page still asks for this.
     """
@@ -184,12 +182,7 @@ def _list_alike(hierarchy: Hierarchy, text: str) -> list[str]:
 
 
 class WordPage(MeasuredPage[WordRequest, WordPageContents]):
-    """The page of a word of one session.
-
-    Parameters
-    ----------
-    context : Context
-    """
+    """The page of a word of one session."""
 
     fields: ClassVar = {name: name for name in MeasuredBy._fields}
 

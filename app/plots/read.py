@@ -18,13 +18,7 @@ from topiary.store.run_rows import RunRow
 
 @dataclass(frozen=True)
 class Source:
-    """A run of a store, as the source of a figure's data.
-
-    Attributes
-    ----------
-    db : Database
-    number : int
-    """
+    """A run of a store, as the source of a figure's data."""
 
     db: Database
     number: int

@@ -2,11 +2,13 @@
 
 import importlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.names import Axis, IntervalKind
-from topiary.engine.lens import Weighting
+
+if TYPE_CHECKING:
+    from topiary.engine.lens.moments import Weighting
 
 COLUMN, PAGE = 3.3, 6.8  # inches, the widths of a column and of a page with two columns
 LEAST_WIDTH, MOST_WIDTH = 1.5, 40.0  # inches; no word fits into a narrower figure
@@ -55,7 +57,7 @@ class FigureRequest(NamedTuple):
     column: str | None = None
     unit: str | None = None
     moving: int | None = None
-    by: Weighting | None = None
+    by: "Weighting | None" = None
     where: tuple[str, ...] = ()
     interval: IntervalKind | None = None
 
@@ -94,7 +96,7 @@ class FigureKind(NamedTuple):
 
 _DOCUMENTS = ("layer", "topic", "minibatch", "most", "column", "by", "where", "interval")
 KINDS = {
-    "comparison": FigureKind("comparison", ("layer", "topic", "minibatch", "most"), (2, 2)),
+    "comparison": FigureKind("tree", ("layer", "topic", "minibatch", "most"), (2, 2)),
     "groups": FigureKind("trends", _DOCUMENTS, (1, 1)),
     "perplexity": FigureKind("curves", ("x",), (1, 6)),
     "steps": FigureKind("curves", ("x",), (1, 1)),

@@ -14,13 +14,24 @@ from topiary.app.analysis.trends import choose_topics
 from topiary.app.names import IntervalKind
 from topiary.app.plots.read import Source, choose_layer
 from topiary.app.plots.request import COLUMN, FigureRequest
-from topiary.app.plots.sheet import cut, measure_width
-from topiary.app.plots.style import COLOURS, INK, MUTED, POINTS, RULE, TEXT, choose_line_style, set_options, set_size
+from topiary.app.plots.style import (
+    COLOURS,
+    INK,
+    MUTED,
+    POINTS,
+    RULE,
+    TEXT,
+    choose_line_style,
+    cut,
+    measure_width,
+    set_options,
+    set_size,
+)
 from topiary.app.views.text import format_percent
 from topiary.app.views.trends.group_chart import GroupBar
 from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.lens import Weighting
+from topiary.engine.lens.moments import Weighting
 from topiary.store import corpora
 
 _SHAPE, _TALLEST = 0.66, 3.0  # height / width of a picture over time, and its largest height in inches
@@ -51,7 +62,6 @@ def draw_time(
 
     Parameters
     ----------
-    axis : TimeAxis
     lines : sequence of TimeLine
         At most as many as there are colours.
     label : str

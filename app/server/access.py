@@ -23,8 +23,8 @@ from tornado.httputil import HTTPServerRequest
 from tornado.web import create_signed_value, decode_signed_value
 
 from topiary.app.live.visitor import Role, Visitor
+from topiary.app.server.hosts import read_address
 from topiary.app.server.ports import ServeError
-from topiary.app.server.proxies import read_address
 
 log = logging.getLogger("topiary.access")
 

@@ -32,8 +32,6 @@ class LoginContext(NamedTuple):
 
     Attributes
     ----------
-    authentication : Authentication
-    hosts : Hosts
     place : str
         The store, for the audit log.
     prefix : str
@@ -47,12 +45,7 @@ class LoginContext(NamedTuple):
 
 
 class WithoutLogin(Matcher):
-    """A match of every request without a login.
-
-    Parameters
-    ----------
-    authentication : Authentication
-    """
+    """A match of every request without a login."""
 
     def __init__(self, authentication: Authentication) -> None:
         self._authentication = authentication
@@ -75,12 +68,7 @@ class LoginRedirect(UnreadRequest):
 
 
 class _LoginHandler(RequestHandler):
-    """A page for logging in or out.
-
-    Parameters
-    ----------
-    context : LoginContext
-    """
+    """A page for logging in or out."""
 
     def initialize(self, context: LoginContext) -> None:
         """Keep the context."""
@@ -200,7 +188,6 @@ class EndedLogin(_LoginHandler):
 
 
 def _forbid_caching(answer: RequestHandler) -> None:
-    """Forbid caching a page."""
     answer.set_header("Cache-Control", "no-store")
 
 

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import sys
+import time
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,8 +24,7 @@ from tornado.ioloop import PeriodicCallback
 from tornado.routing import PathMatches, Rule
 from tornado.websocket import WebSocketClosedError
 
-from topiary.app.jobs.downloads import DOWNLOADS
-from topiary.app.jobs.uploads import ADDRESS, Uploads
+from topiary.app.jobs.uploads import ADDRESS, DOWNLOADS, Uploads
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
 from topiary.app.machine import LARGEST_UPLOAD, find_asset
@@ -32,17 +32,30 @@ from topiary.app.pages.session import View, to_query
 from topiary.app.server.access import Authentication, Passwords, check_open_address
 from topiary.app.server.guarded_files import (
     COMPONENTS,
+    MAP_POINTS,
     ComponentFiles,
+    FileSender,
     MalformedPath,
+    MapPoints,
     NotBelowPrefix,
     NotFoundAnswer,
     OutsidePrefix,
     PageRedirect,
     QueryRedirect,
     UnreadableQuery,
+    UploadReceiver,
     read_prefix,
 )
-from topiary.app.server.hosts import EVERYWHERE, LOOPBACK, ForeignRequest, HostRefusal, Hosts, SafeHeaders
+from topiary.app.server.hosts import (
+    EVERYWHERE,
+    LOOPBACK,
+    ForeignRequest,
+    HostRefusal,
+    Hosts,
+    Proxies,
+    ProxyRouter,
+    SafeHeaders,
+)
 from topiary.app.server.login import (
     ENDED,
     LOGIN,
@@ -55,8 +68,6 @@ from topiary.app.server.login import (
     WithoutLogin,
 )
 from topiary.app.server.ports import choose_port
-from topiary.app.server.proxies import Proxies, ProxyRouter
-from topiary.app.server.quiet_log import limit_log
 from topiary.app.server.sessions import (
     LARGEST_MESSAGE,
     SHED,
@@ -69,7 +80,6 @@ from topiary.app.server.sessions import (
     repair_current_document,
     repair_message_order,
 )
-from topiary.app.server.transfers import MAP_POINTS, FileSender, MapPoints, UploadReceiver
 from topiary.app.server.visit import Site, open_session
 from topiary.app.views import theme
 from topiary.store.database import open_database
@@ -146,7 +156,7 @@ def serve(
     prefix : str
         The path with which the server's URLs begin in browsers.
     behind_proxy : iterable of str
-        Addresses of proxies whose headers about browsers are trusted; see :mod:`app.server.proxies`.
+        Addresses of proxies whose headers about browsers are trusted; see :mod:`app.server.hosts`.
 
     Raises
     ------
@@ -341,3 +351,69 @@ def _format_address(address: str) -> str:
 
 def _make_first_query(fields: dict[str, Any]) -> str:
     return f"?{to_query(View(**fields))}" if fields else ""
+
+
+MOST = 20  # entries of one logging call within SPAN
+SPAN = 60.0  # seconds
+LONGEST = 4000  # characters of one entry, including its traceback
+
+
+class RateFilter(logging.Filter):
+    """A filter that limits the entries of each logging call, and counts those left out.
+
+    Parameters
+    ----------
+    clock : () -> float
+        Returns the time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._spans: dict[
+            tuple[str, int], tuple[float, int]
+        ] = {}  # start of the span and number of entries, by line of code
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to write an entry."""
+        now, place = self._clock(), (record.pathname, record.lineno)
+        start, count = self._spans.get(place, (now, 0))
+        if now - start >= SPAN:
+            if count > MOST:
+                record.msg, record.args = f"{record.getMessage()} ({count - MOST:,} like it were left out)", None
+            start, count = now, 0
+        self._spans[place] = start, count + 1
+        return count < MOST
+
+
+class ShortFormatter(logging.Formatter):
+    """A formatter that shortens long entries and replaces control characters.
+
+    Parameters
+    ----------
+    inner : logging.Formatter or None
+        The formatter of the whole entries; None for the default.
+    """
+
+    def __init__(self, inner: logging.Formatter | None) -> None:
+        super().__init__(logging.BASIC_FORMAT)
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return an entry as text."""
+        text = super().format(record) if self._inner is None else self._inner.format(record)
+        if len(text) > LONGEST:
+            text = f"{text[: LONGEST // 2]}\n...\n{text[-LONGEST // 2 :]}"
+        return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
+
+
+def limit_log() -> None:
+    """Limit the entries of all handlers, including those that Bokeh and Panel add to their own loggers."""
+    root = logging.getLogger()
+    if not root.handlers:
+        logging.basicConfig()
+    named = [item for item in logging.Logger.manager.loggerDict.values() if isinstance(item, logging.Logger)]
+    rate_filter = RateFilter()
+    for handler in dict.fromkeys(handler for logger in (root, *named) for handler in logger.handlers):
+        handler.addFilter(rate_filter)
+        handler.setFormatter(ShortFormatter(handler.formatter))

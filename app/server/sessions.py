@@ -162,12 +162,7 @@ def make_session_options() -> dict[str, Any]:
 
 
 class SessionOwner(Handler):
-    """A handler that adds the login of a session to its token.
-
-    Parameters
-    ----------
-    authentication : Authentication
-    """
+    """A handler that adds the login of a session to its token."""
 
     def __init__(self, authentication: Authentication) -> None:
         super().__init__()

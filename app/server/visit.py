@@ -19,8 +19,7 @@ from panel.util.parameters import edit_readonly
 from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
 
-from topiary.app.jobs.gallery import choose_run, is_of_gallery
-from topiary.app.jobs.gallery_progress import measure_gallery
+from topiary.app.jobs.gallery import choose_run, is_of_gallery, measure_gallery
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import TROUBLE, Feed
 from topiary.app.live.ticks import Tick
@@ -108,7 +107,6 @@ class SessionShell:
 
     Parameters
     ----------
-    site : Site
     query : str
         The query of the URL that the visitor opened.
     dark : bool

@@ -56,7 +56,6 @@ def pack_map(document_map: DocumentMap, codes: Array | None = None, selected: Ar
 
     Parameters
     ----------
-    document_map : DocumentMap
     codes : (N,) int array, optional
         By which documents are coloured, -1 for none; by default their topics.
     selected : (N,) bool array, optional
@@ -94,8 +93,6 @@ def list_captions(
 
     Parameters
     ----------
-    packed : PackedMap
-    islands : sequence of Island
     describe : (layer, column) -> (identity, text, hue)
         What a topic is called: its identity in messages, its title, and its hue, 0 for grey.
     """

@@ -43,10 +43,8 @@ class ReportContents(NamedTuple):
 
     Attributes
     ----------
-    title : str
     lead : str
         One or two sentences about the corpus and the model.
-    hierarchy : Hierarchy
     topics : sequence of ReportTopic
         By layer from the top, most popular first.
     tree : str
@@ -77,7 +75,6 @@ def draw_report(contents: ReportContents, style: str) -> str:
 
     Parameters
     ----------
-    contents : ReportContents
     style : str
         The style sheet.
     """

@@ -23,7 +23,6 @@ def list_report_scopes(hierarchy: Hierarchy, choice: TreeChoice, selected: Node 
 
     Parameters
     ----------
-    hierarchy : Hierarchy
     choice : TreeChoice
         The tree on screen.
     selected : Node, optional

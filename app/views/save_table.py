@@ -19,7 +19,6 @@ def draw_save_table(hierarchy: Hierarchy, table: str = "topics", *, layer: int =
 
     Parameters
     ----------
-    hierarchy : Hierarchy
     table : str
         The table that is chosen at first.
     layer : int

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from topiary.app.jobs.gallery_progress import GalleryProgress
+from topiary.app.jobs.gallery import GalleryProgress
 from topiary.app.views.html import render
 from topiary.app.views.markup import list_run_entries
 from topiary.app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
@@ -74,7 +74,6 @@ class VisitorPlace(NamedTuple):
 
     Attributes
     ----------
-    page : str
     run : row or None
         The selected run.
     state : str
@@ -106,7 +105,6 @@ def draw_top_bar(
 
     Parameters
     ----------
-    place : VisitorPlace
     everyone : sequence of rows
         All runs; the choice of a run offers the first of them.
     state : (run number) -> str

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.analysis.concordance import WordContextLine
 from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.passages import WordContextLine
 from topiary.app.analysis.word_trends import WordGroups, WordPeriods
 from topiary.app.views.explore.word_card import draw_word_topics
 from topiary.app.views.html import render
@@ -25,7 +25,6 @@ class WordChoices(NamedTuple):
 
     Attributes
     ----------
-    word : str
     topic : Node or None
         The topic whose words are marked.
     date, group : str
@@ -55,22 +54,16 @@ class WordPageContents(NamedTuple):
 
     Attributes
     ----------
-    hierarchy : Hierarchy
-    choices : WordChoices
     number : int
         Number of the word in the vocabulary; -1 if it has no such word.
     counted : (float, int, float)
         Occurrences of the word in the selected documents, how many of these have it, and their tokens.
-    over_time : WordPeriods or None
-    by_group : WordGroups or None
-    contexts : sequence of WordContextLine
     alike : sequence of str
         Other words, if the vocabulary has no such word.
     selected, documents : int
         Documents that meet the conditions, and all.
     note : str
         A sentence in place of the figures.
-    busy : bool
     """
 
     hierarchy: Hierarchy

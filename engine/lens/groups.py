@@ -20,7 +20,6 @@ import scipy.sparse as sp
 
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.engine.hierarchy.certainty import LEVEL, Interval
-from topiary.engine.lens import Weighting
 from topiary.engine.lens.bootstrap import SEED, draw_variances
 from topiary.engine.lens.intervals import (
     MANY,
@@ -35,6 +34,7 @@ from topiary.engine.lens.moments import (
     DocumentShares,
     SampledShares,
     ShareSums,
+    Weighting,
     assign_groups,
     sum_moments,
     sum_products,

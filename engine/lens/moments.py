@@ -9,14 +9,15 @@ last bit does not depend on the number of threads.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.engine.jit import compiled
-from topiary.engine.lens import Weighting
 from topiary.engine.pool import Pool, cut_rows
+
+Weighting: TypeAlias = Literal["tokens", "documents"]  # what a document counts: its tokens, or 1
 
 _UNIT = 1.0 / 65535.0
 _N_PIECES = 8  # a constant: with pieces by thread, the last bit would depend on the number of threads

@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from topiary.engine.contract import Array, IntArray
-from topiary.engine.lens import UNITS, Weighting
 from topiary.engine.lens.groups import compare_groups, measure_groups
 from topiary.engine.lens.intervals import EffectTable, GroupShares
-from topiary.engine.lens.moments import DocumentShares
+from topiary.engine.lens.moments import DocumentShares, Weighting
 from topiary.engine.pool import Pool
 
 NO_DATE = np.iinfo(np.int64).min
@@ -35,6 +34,7 @@ _DAY = 86_400_000  # milliseconds
 _SPARSE = 20  # days from the first to the last date for each document, above which days are sorted and not counted
 _TO_MONDAY = 3  # days from Monday to the first of January 1970, a Thursday
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+UNITS = ("day", "week", *_MONTHS)
 _MONTHS_BEFORE_EPOCH = 1970 * 12
 
 

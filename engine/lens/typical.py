@@ -26,10 +26,9 @@ import scipy
 from topiary.engine.contract import Array, Counts, FloatArray
 from topiary.engine.hierarchy.certainty import LEVEL, Interval
 from topiary.engine.jit import compiled
-from topiary.engine.lens import Weighting
 from topiary.engine.lens.groups import compare_groups, measure_groups
 from topiary.engine.lens.intervals import EffectTable
-from topiary.engine.lens.moments import DocumentShares
+from topiary.engine.lens.moments import DocumentShares, Weighting
 from topiary.engine.pool import Pool, cut_rows
 
 PRIOR_TOKENS = 500.0  # alpha_0

@@ -98,8 +98,6 @@ class DocumentHolder:
 
     Parameters
     ----------
-    setup : RunSetup
-    part : HeldPart
     threads : int
         Threads of its kernel; results do not depend on their number.
 

@@ -354,7 +354,6 @@ def run_bounded(work: Callable[[], Result], seconds: float) -> Result:
 
 
 def _is_here(address: str) -> bool:
-    """Return whether an address is on this machine."""
     host = address.partition("://")[2].rpartition(":")[0].strip("[]")
     return host in ("localhost", "::1") or host.startswith("127.")
 

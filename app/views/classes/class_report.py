@@ -53,7 +53,6 @@ class ClassReport(NamedTuple):
 
     Attributes
     ----------
-    result : Classified
     hierarchy : Hierarchy
         The hierarchy of the same snapshot.
     titles : mapping of document to str

@@ -105,7 +105,6 @@ def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NO_
 
     Parameters
     ----------
-    a, b : RunFacts
     latest : pair of mappings
         As in `pair_settings`.
     identical : bool

@@ -41,7 +41,6 @@ class ClassChange(NamedTuple):
     ----------
     label : int
         Number of the class in `list_shared_classes`, from 1.
-    name : str
     change : float
         Mean of one minus the likeness of topics, weighted by their share and their weight for the class; 0 to 1.
     pair : Pair
@@ -116,7 +115,6 @@ def draw_labels(
 
     Parameters
     ----------
-    comparison : Comparison
     accuracies : pair of LabelAccuracy or None
         Of A and of B.
     estimates : EstimatePair or None

@@ -25,10 +25,8 @@ class LeadFacts(NamedTuple):
 
     Attributes
     ----------
-    comparison : Comparison
     changes : sequence of EdgeChange
         `find_edge_changes` at the threshold of the page.
-    run_a, run_b : RunFacts
     accuracies : pair of LabelAccuracy or None
         How well the topics of A and of B predict labels.
     estimates : EstimatePair or None

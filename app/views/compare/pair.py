@@ -20,8 +20,6 @@ def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool 
 
     Parameters
     ----------
-    comparison : Comparison
-    pair : Pair
     one_run : bool
         Whether both sides are the same run: then topics are paired by number, and no other partner can be chosen.
     drawn : bool

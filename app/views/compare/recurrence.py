@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.mixing import (
+from topiary.app.analysis.recurrence import (
     ACTIVE,
     APART,
     ENOUGH_DRAWS,
@@ -16,8 +16,12 @@ from topiary.app.analysis.mixing import (
     MIXED,
     TOTAL,
     MixingFigure,
+    SeedGroup,
+    list_consensus,
+    list_recurrent,
+    list_seed_edges,
+    summarize_layer,
 )
-from topiary.app.analysis.recurrence import SeedGroup, list_consensus, list_recurrent, list_seed_edges, summarize_layer
 from topiary.app.analysis.topic_images import has_pictures
 from topiary.app.names import name_state, plural
 from topiary.app.views.html import render
@@ -47,10 +51,8 @@ class SeedReport(NamedTuple):
     ----------
     hierarchy : Hierarchy
         Of the reference run.
-    group : SeedGroup
     recurrence : Recurrence or None
         None if there is no other run to compare with yet.
-    mixing : sequence of MixingFigure
     threshold : float
         Edges above ``threshold / K`` are counted.
     """

@@ -39,7 +39,6 @@ def draw_strip(comparison: Comparison, label: int, chosen: Pair | None = None) -
 
     Parameters
     ----------
-    comparison : Comparison
     label : int
         Number of the class whose weights tint the topics, as in `find_overlay`.
     chosen : Pair, optional

@@ -89,7 +89,6 @@ def _summarise_edges(changes: Sequence[EdgeChange]) -> str:
 
 
 def _choose_word(count: int, singular: str, several: str) -> str:
-    """Return the singular or the plural that goes with a count."""
     return singular if count == 1 else several
 
 
@@ -159,7 +158,6 @@ def judge_comparison(
 
     Parameters
     ----------
-    comparison : Comparison
     now : Agreement
         The agreement of the two runs on screen.
     spread : SeedSpread or None

@@ -117,15 +117,12 @@ def draw_trees(
 
     Parameters
     ----------
-    comparison : Comparison
     changes : sequence of EdgeChange
         `find_edge_changes` at the threshold of ``request``.
-    request : CompareCut
     aspect : float
         Width / height of the window of one tree.
     previous : mapping, optional
         ``order`` of the previous picture.
-    selected : Pair, optional
     theme : PictureTheme
         `LIVE` for the page, `LIGHT` for a file.
     """
@@ -380,10 +377,8 @@ def draw_compare_picture(
 
     Parameters
     ----------
-    comparison : Comparison
     changes : sequence of EdgeChange
         `find_edge_changes` at the threshold of ``request``.
-    request : CompareCut
     aspect : float
         Width / height of one tree.
     previous : mapping, optional

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from topiary.app.analysis.concordance import ContextLine
 from topiary.app.analysis.document_table import DocumentFilter, StrongestTopic
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.passages import ContextLine
 from topiary.app.views.documents.documents_form import ListedDocument
 from topiary.app.views.documents.placed_document import mark_words
 from topiary.app.views.explore.refining import draw_refine_selection

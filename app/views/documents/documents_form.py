@@ -5,8 +5,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.inference import MOST
-from topiary.app.analysis.interpolation import ALIKE, Step, measure_distance, round_percent
+from topiary.app.analysis.inference import ALIKE, MOST, Step, measure_distance, round_percent
 from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
 from topiary.app.ingest.readers.documents import KINDS
 from topiary.app.views.html import render
@@ -27,8 +26,6 @@ class ListedDocument(NamedTuple):
 
     Attributes
     ----------
-    number : int
-    title, excerpt, label : str
     distance : float or None
         The distance from the placed document.
     picture : str
@@ -75,7 +72,6 @@ def draw_neighbours(
         None until they are known.
     done, total : int
         How many documents of the corpus have been placed so far, and how many will be.
-    acts : sequence of DocumentAction
     source : SnapshotSource
         The snapshot in which they were placed.
     choice : NeighbourChoice, optional
@@ -131,7 +127,6 @@ def draw_head(tab: str, note: str, *, newer: str = "") -> str:
 
     Parameters
     ----------
-    tab : str
     note : str
         A sentence about the topics that are used.
     newer : str
@@ -156,8 +151,6 @@ def draw_line_form(chosen: Sequence[LineEnd], search: SearchState, steps: int, m
     ----------
     chosen : sequence of LineEnd
         No, one or two ends.
-    search : SearchState
-    steps : int
     mixed : MixingChoice or None
         None as long as there is no line.
     """

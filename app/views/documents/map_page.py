@@ -38,7 +38,6 @@ class MapColours(NamedTuple):
     ----------
     hues : list of int
         The hue of every code, 0 for grey.
-    legend : sequence of MapLegend
     others : bool
         Whether some documents are grey.
     columns : sequence of str
@@ -89,10 +88,8 @@ class MapControls(NamedTuple):
         The chosen topic.
     colour : str
         The column by which documents are coloured, "" by topic.
-    colours : MapColours
     where, columns : sequence of str
         The conditions on documents, and the columns for others.
-    note : str
     can_make : bool
         Whether there is a button that has the map made.
     notice : Notice

@@ -47,7 +47,6 @@ class PlacedDocument(NamedTuple):
 
     Attributes
     ----------
-    title, text : str
     document : int
         Its number in the corpus; -1 for a text entered by the user.
     label : str
@@ -64,7 +63,6 @@ class PlacedDocument(NamedTuple):
         Shares of the topics of each layer, which sum to 1.
     rates : (V,) array or None
         The reconstruction from the topics, for images.
-    paths : sequence of Path
     classes : sequence of (name, probability), or None if the model does not predict labels
         Most probable first.
     above : sequence of float
@@ -100,8 +98,6 @@ def draw_placed_document(
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-    placed : PlacedDocument
     trail : sequence of Node
         The topic or path whose words are marked.
     parts : mapping of int to float

@@ -102,11 +102,8 @@ def draw_topic_list(
 
     Parameters
     ----------
-    hierarchy : Hierarchy
     layer : int
         The layer whose topics are listed when the search is empty.
-    marks : TopicMarks
-    finding : SearchResult
     focus : bool
         Whether the cursor starts in the search box.
     """

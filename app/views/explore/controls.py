@@ -309,8 +309,6 @@ def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawin
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-    choice : TreeChoice
     drawing : TreeDrawing
         The tree that was drawn.
     hints : sequence of str

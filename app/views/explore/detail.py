@@ -104,8 +104,6 @@ def draw_topic(
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-    node : Node
     threshold : float
         Relatives on lighter edges are listed paler.
     documents : sequence of TopicDocument, or None

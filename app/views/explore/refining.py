@@ -36,8 +36,6 @@ class RefiningRun(NamedTuple):
 
     Attributes
     ----------
-    number : int
-    state : str
     documents : int
         Documents of its corpus.
     where : sequence of str
@@ -66,7 +64,6 @@ class CloserLook(NamedTuple):
         Documents of the corpus.
     least : int
         Training documents that a run needs.
-    refining : sequence of RefiningRun
     """
 
     counts: Sequence[CountFacts] | None
@@ -81,7 +78,6 @@ def draw_closer_look(node: Node, look: CloserLook | None, *, busy: bool) -> str:
 
     Parameters
     ----------
-    node : Node
     look : CloserLook or None
         None while it is read.
     busy : bool

@@ -18,7 +18,6 @@ def draw_top_topics(hierarchy: Hierarchy, shown: Collection[Node], *, light: boo
 
     Parameters
     ----------
-    hierarchy : Hierarchy
     shown : collection of Node
         The topics in the tree.
     light : bool

@@ -32,7 +32,6 @@ def draw_word_card(hierarchy: Hierarchy, found: WordPassages, *, focus: bool = F
 
     Parameters
     ----------
-    hierarchy : Hierarchy
     found : WordPassages
         The word, and passages with it.
     focus : bool
@@ -50,10 +49,8 @@ def draw_word_topics(hierarchy: Hierarchy, number: int, most: int, chosen: Node 
 
     Parameters
     ----------
-    hierarchy : Hierarchy
     number : int
         Number of the word in the vocabulary.
-    most : int
     chosen : Node, optional
         The topic that is shown as chosen.
     """

@@ -26,7 +26,6 @@ def _draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabu
 
     Parameters
     ----------
-    report : Report
     labels : dict of str, optional
         The labels of options in the form; without them options are named as on the command line.
     vocabulary : bool
@@ -42,7 +41,6 @@ def _draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabu
 
 
 def _list_warnings(report: Report, labels: dict[str, str]) -> list[str]:
-    """Return the warnings as sentences."""
     return [_write_sentence(name_fields(warning, labels)) for warning in report.warnings]
 
 
@@ -134,7 +132,6 @@ def draw_corpus_form(
     ----------
     address : str
         The address to which the browser uploads the files.
-    sending : UploadState
     inspection : InspectionState
         The inspection of the files; it is not shown before files have arrived.
     first, more : sequences of FormField

@@ -47,7 +47,6 @@ class RunHealth(NamedTuple):
 
     Attributes
     ----------
-    state : str
     change : float or None
         The change of the point perplexity.
     over : int

@@ -16,7 +16,6 @@ class FormField(NamedTuple):
 
     Attributes
     ----------
-    name, label, help : str
     kind : str
         "choice", "flag" or "text".
     value : str
@@ -79,7 +78,6 @@ class Goal(NamedTuple):
 
     Attributes
     ----------
-    value, title, help : str
     locked : bool
         Whether it cannot be chosen; ``help`` says why.
     """

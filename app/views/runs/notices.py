@@ -44,7 +44,6 @@ def explain_no_topics(run: int, state: str, message: str = "", damage: str = "")
 
     Parameters
     ----------
-    run : int
     state : str
         The state to show.
     message : str
@@ -82,7 +81,6 @@ def draw_failure(
 
     Parameters
     ----------
-    run : RunFacts
     state : str
         The state to show.
     ways : sequence of (action, words)

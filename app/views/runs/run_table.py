@@ -24,7 +24,6 @@ class TableRun(NamedTuple):
 
     Attributes
     ----------
-    run : RunFacts
     state : str
         The state to show.
     estimate : Estimate or None

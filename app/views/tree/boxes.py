@@ -88,8 +88,6 @@ def make_boxes(
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-    nodes : iterable of Node
     edges : iterable of Edge
         The edges that are drawn.  Gists of a child leave out words that the box of a parent shows at the same zoom.
     n_lines : int

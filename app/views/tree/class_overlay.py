@@ -13,10 +13,8 @@ class ClassOverlay(NamedTuple):
 
     Attributes
     ----------
-    hierarchy : Hierarchy
     label : int
         The number of the class, counted from 0.
-    name : str
     most : float
         The largest weight, of either sign, of any topic for any class.
     """

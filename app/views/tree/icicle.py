@@ -57,7 +57,6 @@ def draw_icicle(hierarchy: Hierarchy, roots: Collection[Node], shown: Collection
 
     Parameters
     ----------
-    hierarchy : Hierarchy
     roots : collection of Node
         The roots of the tree, which are marked.
     shown : collection of Node

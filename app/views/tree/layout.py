@@ -92,7 +92,6 @@ def lay_out_tree(
 
     Parameters
     ----------
-    part : Subnetwork
     boxes : mapping of Node to TopicBox
     aspect : float
         Width / height of the window; wide layers are folded so that the picture fills it.

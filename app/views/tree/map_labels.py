@@ -81,7 +81,6 @@ def place_labels(
     ----------
     words : sequence of sequences of str
         The parts of the title of each circle, at most three, the most important circle first.
-    circles : Circles
     sizes : sequence of float
         The size of letters at each level, the nearest level (with the smallest letters) first.
     captions : sequence of sequences of PlacedText

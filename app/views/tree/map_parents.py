@@ -28,7 +28,6 @@ def trace_parents(hierarchy: Hierarchy, columns: Sequence[int]) -> list[FloatArr
 
     Parameters
     ----------
-    hierarchy : Hierarchy
     columns : sequence of int
         Columns of Phi^(1).
 

@@ -23,7 +23,6 @@ class EdgeNews(NamedTuple):
     ----------
     since : str
         The step of the earlier snapshot, in words.
-    new : tuple of Edge
     gone : tuple of Edge
         With their former weights.
     """
@@ -44,7 +43,6 @@ def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, c
 
     Parameters
     ----------
-    before, now : Hierarchy
     part : Subnetwork
         The part of ``now`` that is drawn.
     choice : TreeChoice
@@ -254,15 +252,12 @@ def draw_tree(
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-    choice : TreeChoice
     theme : PictureTheme
         `LIVE` for the page, `LIGHT` for a file (which also gets the caption).
     aspect : float
         Width / height of the window.
     previous : mapping, optional
         `TreeLayout.order` of the previous picture.
-    selected : Node, optional
     before : Hierarchy, optional
         The snapshot that was on screen before; edges that exist in only one of the two are marked.
     """

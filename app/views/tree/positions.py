@@ -234,7 +234,6 @@ def spread_nodes(
 
     Parameters
     ----------
-    rows : sequence of LayerRow
     links : sequence of (n_upper, n_lower) arrays
         Edge weights between consecutive layers, nodes in their left-to-right order.
     sizes : sequence of int

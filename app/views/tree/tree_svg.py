@@ -233,7 +233,6 @@ class TreeLook(NamedTuple):
         Topics with children (parents, if the direction is "up"), which can be opened and closed.
     direction : "down" or "up"
         The direction in which topics are opened.
-    selected : Node or None
     strokes : mapping of (parent, child) to EdgeStroke
         Edges that are not drawn in the colour of their layer.
     twins : mapping of Node to str

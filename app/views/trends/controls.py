@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from topiary.app.names import UNIT
-from topiary.engine.lens import Weighting
+from topiary.engine.lens.moments import Weighting
 
 
 class MeasuredBy(NamedTuple):

@@ -32,7 +32,6 @@ class GroupTable(NamedTuple):
 
     Attributes
     ----------
-    groups : sequence of str
     documents : sequence of int
         Documents of every group.
     keys, topics : sequences of str
@@ -60,8 +59,6 @@ def draw_group_bars(
 
     Parameters
     ----------
-    bars : sequence of GroupBar
-    everywhere : float
     form : (share) -> str
         Writes a share.
     bands : str

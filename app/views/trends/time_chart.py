@@ -57,7 +57,6 @@ class TimeAxis(NamedTuple):
         First millisecond of every period since 1970 (UTC), and the first one after the last period.
     documents : (T,) int64 array
         Number of documents of every period.
-    frame : Frame
     picked : (int, int) or None
         The first and the last period of a selection, which are marked.
     brush : bool
@@ -128,8 +127,6 @@ def draw_lines(
 
     Parameters
     ----------
-    axis : TimeAxis
-    lines : sequence of TimeLine
     label : str
         What the picture shows, for people who do not see it.
     form : (share) -> str

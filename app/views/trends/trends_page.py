@@ -78,8 +78,6 @@ class TrendChoices(NamedTuple):
     Attributes
     ----------
     trend : "time" or "groups"
-    layer : int
-    topic : Node or None
     column : str
         Name of the column of dates or groups; empty if there is none.
     dates, groups : sequences of str
@@ -88,7 +86,6 @@ class TrendChoices(NamedTuple):
     interval : str
     zoomed : bool
         Whether only the selected range of dates is shown.
-    effects : EffectChoices
     where : sequence of str
         The conditions.
     columns : sequence of ColumnEntry
@@ -114,14 +111,10 @@ class TrendPage(NamedTuple):
 
     Attributes
     ----------
-    hierarchy : Hierarchy
-    choices : TrendChoices
-    over_time : TimeFigure or None
     children : TimeFigure or None
         The children of the chosen topic over time.
     picked : DateRange or None
         The range of dates that is selected.
-    by_group : GroupFigure or None
     effects : sequence of TopicEffect
         The first rows of the table of effects.
     n_effects : int
@@ -138,7 +131,6 @@ class TrendPage(NamedTuple):
         A sentence in place of a picture, or about it.
     source : str
         A sentence on the snapshot whose shares are shown, if it is not the newest one.
-    busy : bool
     refining : bool
         Whether a corpus is being made of the documents selected.
     """

@@ -12,8 +12,8 @@ from topiary.app.analysis.carry import (
     summarize_carrying,
 )
 from topiary.app.analysis.comparison import compare
-from topiary.app.analysis.partners import list_decisions
 from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from topiary.app.analysis.seeds import list_decisions
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import annotations, corpora, notes, runs, snapshots
 from topiary.store.annotations import MatchDecision

@@ -8,8 +8,16 @@ from databases import open_filled
 from process_samples import more_documents, order, small_corpus
 
 from topiary.app.analysis import document_map
-from topiary.app.analysis.document_map import complete_map, find_map, read_source
-from topiary.app.analysis.map_process import ARRANGING, DRAFTING, PLACING, PREPARING, main
+from topiary.app.analysis.document_map import (
+    ARRANGING,
+    DRAFTING,
+    PLACING,
+    PREPARING,
+    complete_map,
+    find_map,
+    main,
+    read_source,
+)
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.jobs import trainer
 from topiary.app.jobs.progress import FAILED

@@ -20,7 +20,7 @@ from topiary.app.analysis.hierarchy import (
     measure_coherence,
     parse_identity,
 )
-from topiary.app.export.graph import build_graph
+from topiary.app.export.trees import build_graph
 from topiary.engine.hierarchy import certainty, topics
 from topiary.engine.hierarchy.tree import Node
 

@@ -14,7 +14,7 @@ from topiary.app.analysis.comparison import Comparison, compare, count_kinds, fi
 from topiary.app.analysis.hierarchy import format_identity, measure_coherence
 from topiary.app.analysis.seeds import EstimatePair
 from topiary.app.export import comparison as files
-from topiary.app.export.comparison_summary import write_summary
+from topiary.app.export.comparison import write_summary
 from topiary.app.jobs.estimates import Estimate
 
 THRESHOLD = 1.0

@@ -2,16 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import garden
+import numpy as np
 import pytest
 from databases import open_filled
 
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.read_hierarchy import read_hierarchy
-from topiary.app.export.film import choose_film_tree, render_film, write_film
+from topiary.app.export.film import choose_film_tree, measure_changes, render_film, weigh_levels, write_film
 from topiary.app.views.tree.picture import draw_tree
+from topiary.engine.hierarchy.topics import unpack_topics
 from topiary.store import runs, snapshots
 
 
@@ -80,3 +83,62 @@ def test_a_film_that_is_not_wanted_any_more_is_not_drawn_to_its_end(db):
     wanted = iter([True, False])
     with pytest.raises(ValueError, match="not wanted"):
         render_film(db, runs.get_run(db, 1), going_on=lambda: next(wanted))
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """Open an empty store."""
+    opened = open_filled(tmp_path / "store.db")
+    yield opened
+    opened.close()
+
+
+def measure_by_hand(before, now):
+    """Return the largest share of any level that moved, topic by topic and word by word."""
+    moved = []
+    for old, new in zip(weigh(before), weigh(now), strict=True):
+        moved.append(sum(abs(old[key] - new[key]) for key in old) / 2)
+    return max(moved)
+
+
+def weigh(arrays):
+    """Return the weights of each level as dicts that sum to 1."""
+    phi = [arrays[f"phi.{layer}"].astype(float) for layer in range(len(garden.LAYERS))]
+    popularity = [np.asarray(arrays["r"], dtype=float)]
+    for table in phi[:0:-1]:
+        popularity.insert(0, table @ popularity[0])
+    levels = []
+    for table, weights in zip(phi, popularity, strict=True):
+        level = {(k, c): table[k, c] * weights[c] for k in range(len(table)) for c in range(table.shape[1])}
+        total = sum(level.values())
+        levels.append({key: value / total for key, value in level.items()})
+    return levels
+
+
+def test_the_share_that_moved_is_that_of_a_sum_by_hand(empty):
+    row = garden.begin(empty, garden.corpus(empty).number)
+    for minibatch in (10, 20, 400):
+        garden.advance(empty, row, minibatch, snapshot=True)
+    rows = snapshots.list_snapshots(empty, row.number)
+    found = measure_changes(empty, rows)
+    assert list(found) == [rows[1].number, rows[2].number]
+    first, second, third = (garden.arrays(minibatch) for minibatch in (10, 20, 400))
+    by_hand = [measure_by_hand(first, second), measure_by_hand(second, third)]
+    assert list(found.values()) == pytest.approx(by_hand, abs=1e-5)
+    assert min(by_hand) > 0
+
+
+def test_nothing_moves_between_equal_snapshots_and_one_that_is_gone_is_left_out(empty):
+    row = garden.begin(empty, garden.corpus(empty).number)
+    for minibatch in (10, 20, 30):
+        snapshots.append_snapshot(empty, row.number, row.attempt, minibatch, 1.0, garden.arrays(7))
+    rows = snapshots.list_snapshots(empty, row.number)
+    assert measure_changes(empty, rows) == pytest.approx({rows[1].number: 0.0, rows[2].number: 0.0})
+    gone = replace(rows[1], number=999)
+    assert measure_changes(empty, [rows[0], gone, rows[2]]) == pytest.approx({rows[2].number: 0.0})
+
+
+def test_levels_sum_to_one_from_the_words_up():
+    levels = weigh_levels(unpack_topics(garden.arrays(3), shown=True))
+    assert [level.shape for level in levels] == [(len(garden.WORDS), 8), (8, 4), (4, 2)]
+    assert [float(level.sum()) for level in levels] == pytest.approx([1, 1, 1])

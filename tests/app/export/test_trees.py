@@ -16,7 +16,7 @@ from topic_hierarchies import make_hierarchy
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.export import topics, trees
-from topiary.app.export.graph import build_graph
+from topiary.app.export.trees import build_graph
 from topiary.app.views.text import replace_unprintable
 from topiary.app.views.tree.picture import TreeChoice
 from topiary.engine.hierarchy.tree import Node

@@ -11,7 +11,7 @@ import pytest
 from databases import open_filled
 from process_samples import NOBODY, order, small_corpus
 
-from topiary.app.analysis import map_process
+from topiary.app.analysis import document_map
 from topiary.app.analysis.document_map import find_map
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import find_shares
@@ -63,7 +63,7 @@ def test_a_map_made_after_a_run_is_that_of_a_page_and_killing_its_process_loses_
             row, found = wait_for_map(file, run)
             assert found is None
             assert find_shares(file, row, snapshot.number).documents == 120
-            map_process.make_map(file, run, snapshot.number, lambda *_: None)  # as for the page
+            document_map.make_map(file, run, snapshot.number, lambda *_: None)  # as for the page
         row, found = wait_for_map(file, run)
         made.append(found)
     assert np.array_equal(made[0].positions, made[1].positions)
@@ -102,14 +102,14 @@ def test_a_record_is_believed_while_its_process_lives(file, run):
 def test_the_process_ends_with_one_sentence_if_the_run_is_deleted_or_resumed(file, run, monkeypatch, capsys):
     monkeypatch.setenv("TOPIARY_STORE", file.url)
     monkeypatch.setattr(os, "nice", lambda _: 0)
-    snapshot, complete = find_snapshot(file, run).number, map_process.complete_map
+    snapshot, complete = find_snapshot(file, run).number, document_map.complete_map
 
     def lose(db, *arguments):
         runs.delete_run(file, run)
         return complete(db, *arguments)
 
-    monkeypatch.setattr(map_process, "complete_map", lose)
-    assert map_process.main([str(run), str(snapshot), map_work.AFTER_RUN]) == 1
+    monkeypatch.setattr(document_map, "complete_map", lose)
+    assert document_map.main([str(run), str(snapshot), map_work.AFTER_RUN]) == 1
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert "the map of documents was not made" in lines[0]
@@ -123,10 +123,10 @@ def test_the_process_ends_with_one_sentence_if_the_run_is_deleted_or_resumed(fil
 
 def test_a_page_leaves_the_map_to_the_process_of_the_worker(file, run, monkeypatch, capsys):
     monkeypatch.setenv("TOPIARY_STORE", file.url)
-    monkeypatch.setattr(map_process, "make_map", lambda *_: pytest.fail("the map was made twice"))
+    monkeypatch.setattr(document_map, "make_map", lambda *_: pytest.fail("the map was made twice"))
     snapshot = find_snapshot(file, run).number
     map_work.MapRecord(file, runs.get_run(file, run), snapshot).write("Arranging", 0.5)
-    assert map_process.main([str(run), str(snapshot)]) == map_work.LEFT
+    assert document_map.main([str(run), str(snapshot)]) == map_work.LEFT
     assert capsys.readouterr().out == ""
 
 

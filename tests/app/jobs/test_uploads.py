@@ -20,7 +20,7 @@ from tornado.web import Application
 from topiary.app.jobs.process import OWNER_NOTE
 from topiary.app.jobs.uploads import ADDRESS, Uploads
 from topiary.app.server.access import Authentication
-from topiary.app.server.transfers import UploadReceiver
+from topiary.app.server.guarded_files import UploadReceiver
 
 
 @pytest.fixture

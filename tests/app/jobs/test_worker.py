@@ -28,6 +28,7 @@ from topiary.app.jobs.load_corpus import load_corpus
 from topiary.app.jobs.run_rules import RunRequest
 from topiary.engine import models, settings
 from topiary.engine.hierarchy import evaluate
+from topiary.engine.hierarchy.effects import present_hierarchy
 from topiary.engine.hierarchy.topics import unpack_topics
 from topiary.store import checkpoints, corpora, corpus_writer, events, points, queue, runs, snapshots
 from topiary.store.errors import Conflict, DamagedRow, LostClaim, StoreError
@@ -119,7 +120,7 @@ def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywh
     arrays = snapshots.load_snapshot(trained, row.number)
     corpus = load_corpus(trained, corpora.get_corpus(trained, 1))
     np.testing.assert_array_equal(arrays["everywhere"], records.find_common_words(corpus))
-    for layer, values in enumerate(records.measure_npmi(corpus, unpack_topics(arrays, shown=True))):
+    for layer, values in enumerate(records.measure_npmi(corpus, present_hierarchy(unpack_topics(arrays, shown=True)))):
         np.testing.assert_allclose(arrays[f"npmi.{layer}"], values, atol=1e-6)
         assert values.max() > 0
         assert f"spread.{layer}" not in arrays  # too few documents are placed in so short a run

@@ -6,7 +6,7 @@ import feed_samples
 import numpy as np
 import pytest
 
-from topiary.app.analysis.partners import choose_partner, differ_only_in_seed, find_other_seeds
+from topiary.app.analysis.seeds import choose_partner, differ_only_in_seed, find_other_seeds
 from topiary.app.pages import compare_reading
 from topiary.app.pages.session import View
 from topiary.store import annotations, runs, snapshots

@@ -11,7 +11,7 @@ from trend_samples import plant_trends
 
 import topiary
 from topiary.app.cli.main import main
-from topiary.app.jobs.downloads import MOST_WAITING, Downloads
+from topiary.app.jobs.uploads import MOST_WAITING, Downloads
 from topiary.app.live.actions import Actions
 from topiary.app.pages.documents_table import DocumentTable
 from topiary.app.pages.explore import ExplorePage

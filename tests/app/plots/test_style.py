@@ -20,11 +20,10 @@ from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.cli import main
 from topiary.app.live.history import PointColumns
-from topiary.app.plots import comparison, curves, tree
+from topiary.app.plots import curves, tree
 from topiary.app.plots.request import KINDS as FIGURES
 from topiary.app.plots.request import FigureRequest, find_kind, read_width
-from topiary.app.plots.sheet import cut, measure_width, wrap
-from topiary.app.plots.style import save
+from topiary.app.plots.style import cut, measure_width, save, wrap
 from topiary.engine.hierarchy.tree import Edge, Node
 from topiary.store import runs
 from topiary.store.points import Point
@@ -161,9 +160,9 @@ def test_too_many_layers_for_the_width_are_refused_with_a_way_out():
 
 
 def test_a_comparison_has_a_line_and_a_score_per_matched_pair():
-    first = [comparison.TopicEntry("L1:1", ("rose",)), comparison.TopicEntry("L1:4", ("moon",))]
-    sides = first, [comparison.TopicEntry("L1:1", ("lunar",))]
-    overlay = comparison.draw_comparison(("old", "new"), sides, [comparison.MatchedPair(1, 0, 0.83)])
+    first = [tree.TopicEntry("L1:1", ("rose",)), tree.TopicEntry("L1:4", ("moon",))]
+    sides = first, [tree.TopicEntry("L1:1", ("lunar",))]
+    overlay = tree.draw_comparison(("old", "new"), sides, [tree.MatchedPair(1, 0, 0.83)])
     assert {"old", "new", "rose", "moon", "lunar", "83%", "alike"} <= set(words_of(overlay))
 
 
@@ -183,7 +182,7 @@ def test_widths_are_read_and_others_refused():
 
 
 def test_a_pdf_embeds_truetype_fonts_and_is_the_same_every_time(tmp_path):
-    overlay = comparison.draw_comparison(("old", "new"), ([comparison.TopicEntry("L1:1", ("rose",))], []), [])
+    overlay = tree.draw_comparison(("old", "new"), ([tree.TopicEntry("L1:1", ("rose",))], []), [])
     first = save(overlay, tmp_path / "one.pdf").read_bytes()
     assert b"/FontFile2" in first
     assert b"/Type3" not in first
@@ -289,7 +288,7 @@ assert not [name for name in ("holoviews", "matplotlib") if name in sys.modules]
 
 def test_letters_without_a_font_are_refused_in_one_sentence_and_no_figure_stays_open(tmp_path):
     before = pyplot.get_fignums()
-    for element in (comparison.draw_comparison(("\U000f0000", "new"), ([], []), []),):
+    for element in (tree.draw_comparison(("\U000f0000", "new"), ([], []), []),):
         with pytest.raises(ReadError, match="no font of this machine"):
             save(element, tmp_path / "figure.pdf")
     assert pyplot.get_fignums() == before

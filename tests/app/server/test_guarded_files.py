@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from raw_sessions import ANALYSTS, VIEWERS
 from tornado.httputil import HTTPServerRequest, RequestStartLine
 from tornado.testing import AsyncHTTPTestCase
 from tornado.web import Application, HTTPError
@@ -76,7 +77,7 @@ class Server(AsyncHTTPTestCase):
 
 
 @pytest.fixture
-def server():
+def alone():
     case = Server("ask")
     case.setUp()
     yield case
@@ -105,8 +106,61 @@ def test_any_path_below_components_is_answered_without_an_error_of_the_server(st
     assert answered in (200, 404)
 
 
-def test_no_module_is_imported_because_an_address_names_it(server):
+def test_no_module_is_imported_because_an_address_names_it(alone):
     sys.modules.pop("antigravity", None)
     for path in ("/components/antigravity/a/_css/b", "/components/", "/components/panel", "/components/x"):
-        assert server.fetch(path).code == 404
+        assert alone.fetch(path).code == 404
     assert "antigravity" not in sys.modules
+
+
+NAME = "0123456789abcdef" * 4
+DATA = bytes(range(256)) * 6
+
+
+def offer(site, text):
+    downloads = site.actions.downloads
+    path = downloads.begin("topics of run 1.csv")
+    path.write_text(text, encoding="utf-8")
+    return path, f"/download/{downloads.offer(path)}"
+
+
+def test_a_file_is_sent_whole_and_once_and_then_it_is_gone(server, site):
+    path, address = offer(site, "ä," * 1_500_000)
+    viewer = server.log_in(VIEWERS)
+    assert server.ask(address).status == 401
+    assert path.exists(), "somebody without a login took the file away"
+    answer = server.ask(address, Cookie=viewer)
+    assert (answer.status, len(answer.text)) == (200, 3_000_000)
+    assert answer.headers["Content-Disposition"] == "attachment; filename*=UTF-8''topics%20of%20run%201.csv"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert server.ask(address, Cookie=viewer).status == 404
+    assert not path.parent.exists()
+
+
+def find_points(site):
+    site.feed.points.put(NAME, DATA)
+    return f"/points/{NAME}"
+
+
+def test_points_are_sent_to_viewers_too_and_may_be_kept(site, server):
+    path = find_points(site)
+    for password in (ANALYSTS, VIEWERS):
+        answer = server.ask(path, Cookie=server.log_in(password))
+        assert answer.status == 200
+        assert answer.headers["Content-Type"] == "application/octet-stream"
+        assert answer.headers["Cache-Control"] == "private, max-age=31536000, immutable"
+        assert int(answer.headers["Content-Length"]) == len(DATA)
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_without_a_login_there_are_none(site, server):
+    answer = server.ask(find_points(site))
+    assert answer.status != 200
+    assert "immutable" not in str(answer.headers["Cache-Control"])
+
+
+def test_points_that_are_gone_are_not_kept(server):
+    answer = server.ask(f"/points/{'f' * 64}", Cookie=server.log_in(VIEWERS))
+    assert answer.status == 404
+    assert "immutable" not in str(answer.headers["Cache-Control"])
+    assert server.ask("/points/../../etc/passwd", Cookie=server.log_in(VIEWERS)).status == 404

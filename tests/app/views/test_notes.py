@@ -15,7 +15,7 @@ from topic_hierarchies import make_hierarchy
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.notes import Note, sign_note
 from topiary.app.export import topics, trees
-from topiary.app.export.graph import build_graph
+from topiary.app.export.trees import build_graph
 from topiary.app.views.explore.detail import draw_topic
 from topiary.app.views.notes import NoteForm, draw_notes
 from topiary.app.views.tree.picture import TreeChoice

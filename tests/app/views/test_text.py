@@ -17,7 +17,7 @@ from topiary.app.analysis.comparison import Comparison, compare, find_edge_chang
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.export import comparison as files
 from topiary.app.export import topics, trees
-from topiary.app.export.comparison_summary import write_summary
+from topiary.app.export.comparison import write_summary
 from topiary.app.views.compare import pair as compare_pair
 from topiary.app.views.compare import summary
 from topiary.app.views.compare import table as compare_table

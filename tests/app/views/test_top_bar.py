@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import feed_samples
 import pytest
 
-from topiary.app.jobs.gallery_progress import GalleryProgress
+from topiary.app.jobs.gallery import GalleryProgress
 from topiary.app.pages.session import CHOICES, View, from_query, to_query
 from topiary.app.server import fallback
 from topiary.app.server.visit import BUILDERS, SessionShell

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from topic_hierarchies import NASTY, make_hierarchy
 
-from topiary.app.analysis.concordance import MarkedText, WordContextLine
+from topiary.app.analysis.passages import MarkedText, WordContextLine
 from topiary.app.analysis.trends import DocumentGroups
 from topiary.app.analysis.word_trends import WordGroups, WordPeriods
 from topiary.app.views.text import escape

@@ -9,7 +9,7 @@ from numbers_traced import untraced
 from topic_hierarchies import NASTY, make_hierarchy
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.interpolation import decode_line, find_telling_layer
+from topiary.app.analysis.inference import decode_line, find_telling_layer
 from topiary.app.views.documents import documents_form as form
 from topiary.app.views.documents.documents_form import DocumentAction, ListedDocument, draw_line, draw_neighbours
 from topiary.app.views.documents.placed_document import (

@@ -10,7 +10,7 @@ import pytest
 from topiary.app.jobs import logs, process, progress
 from topiary.app.jobs.map_work import LEFT
 from topiary.app.jobs.progress import Notice
-from topiary.app.live.map_jobs import MapJobs
+from topiary.app.live.predictions import MapJobs
 
 RUN = SimpleNamespace(number=3, name="autumn", state="finished", process={}, heartbeat_age=0.0)
 
@@ -23,7 +23,7 @@ def jobs(tmp_path, monkeypatch):
     made.children, made.program = [], ""
 
     def start(module, *arguments, store, **options):
-        assert (module, arguments, store) == ("topiary.app.analysis.map_process", ("3", "8"), "sqlite:///x")
+        assert (module, arguments, store) == ("topiary.app.analysis.document_map", ("3", "8"), "sqlite:///x")
         options = {name: value for name, value in options.items() if name != "apart"}
         child = subprocess.Popen([sys.executable, "-c", made.program], stdin=subprocess.PIPE, **options)
         made.children.append(child)

@@ -5,7 +5,7 @@ from databases import open_filled
 from trend_samples import DOCUMENTS, plant_trends
 
 from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from topiary.app.analysis.refine import refine_run
+from topiary.app.analysis.refinements import refine_run
 from topiary.app.cli.main import main
 from topiary.app.ingest.refining import ORIGIN, RefineError
 from topiary.engine.hierarchy.tree import Node
