@@ -70,7 +70,7 @@ class _PlainEnvironment(Environment):
 
     @staticmethod
     def write(value: Any) -> str:
-        """Return a value as text of a page."""
+        """Return a value as a page has it."""
         kind = type(value)
         if kind is int or kind is Markup or (kind is str and value.isalnum()):
             return str(value)

@@ -105,7 +105,8 @@ def test_circles_of_the_map_lie_in_the_picture_and_apart(hierarchy):
 
 def test_controls_and_foot_are_those_of_the_map(hierarchy, choice):
     state = ControlState(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    tree, on_map = draw_controls(hierarchy, choice, state), draw_controls(hierarchy, choice, state._replace(picture="map"))
+    tree = draw_controls(hierarchy, choice, state)
+    on_map = draw_controls(hierarchy, choice, state._replace(picture="map"))
     assert 'data-do="picture"' in tree
     assert 'data-input="threshold"' in tree
     assert 'data-input="relation"' in on_map
