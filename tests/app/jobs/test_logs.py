@@ -62,7 +62,7 @@ def test_what_commands_and_python_do_is_recorded_too(log, tmp_path, monkeypatch,
     for name in ("send_request", "requeue_run"):
         monkeypatch.setattr(runs, name, lambda *_, **__: None)
     store = f"sqlite:///{tmp_path / 'store.db'}"
-    open_filled(store, garden.plant).close()
+    open_filled(tmp_path / "store.db", garden.plant).close()
     for command in ("stop", "pause", "resume"):
         assert main.main([command, "1", "--store", store]) == 0
     with open_store(store) as opened:

@@ -96,7 +96,7 @@ def test_a_task_leaves_a_run_alone_that_somebody_has_taken_up_since(file, monkey
     run = order(file).number
     trained, mapped = [], []
     monkeypatch.setattr(map_work, "start_map", lambda _db, number: mapped.append(number))
-    monkeypatch.setattr(whole, "train_run", lambda db, number: trained.append(number))
+    monkeypatch.setattr(trainer, "train_run", lambda db, number: trained.append(number))
     if state == "stopped":
         control.stop_run(file, run)
     whole.train_submitted(file.url, run, attempt)
