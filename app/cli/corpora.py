@@ -72,7 +72,7 @@ def import_corpus(arguments: argparse.Namespace) -> int:
 
 def append(arguments: argparse.Namespace) -> int:
     """Append more documents to a corpus."""
-    from topiary.app.ingest.importing import append_path
+    from topiary.app.ingest.appending import append_path
     from topiary.app.ingest.options import ImportOptions
     from topiary.app.ingest.registry import name_input, spool_input
     from topiary.app.jobs.cluster.reading import open_map

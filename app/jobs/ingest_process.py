@@ -18,8 +18,9 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, Generic, Self, TextIO, TypeVar
 
+from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import append_path, import_path, inspect_path
+from topiary.app.ingest.importing import import_path, inspect_path
 from topiary.app.ingest.options import ImportOptions, OptionError
 from topiary.app.ingest.registry import NO_MEMORY, list_uploaded
 from topiary.app.ingest.report import Report

@@ -26,7 +26,7 @@ from topiary.store.errors import NotFound
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from topiary.app.ingest.importing import Addition
+    from topiary.app.ingest.appending import Addition
     from topiary.app.live.cache import InferenceCache
     from topiary.app.live.predictions import PredictionCache
 
@@ -271,10 +271,8 @@ class Corpus:
         Conflict
             When another process is appending at the same time.
         """
-        from topiary.app.ingest.importing import (
-            append_path,  # loads readers of files, which other methods do not need
-            ignore_progress,
-        )
+        from topiary.app.ingest.appending import append_path  # loads readers of files, which other methods do not need
+        from topiary.app.ingest.importing import ignore_progress
         from topiary.app.jobs.cluster.reading import open_map
 
         unknown = next((name for name in options if name not in APPENDED), None)

@@ -121,7 +121,6 @@ class ExplorePage(TreePage):
         self._previous: Hierarchy | None = None  # the snapshot shown before the newest one
         self._drawing: TreeDrawing | None = None
         self._tiles: TileRows | None = None
-        self._is_narrow = False  # whether the window has no room for tiles: the list says what they would
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._repeat)  # (run, snapshot)
         self._moments: tuple[SnapshotOption, ...] = ()
         self._first_roots: tuple[Node, ...] = ()
@@ -419,8 +418,8 @@ class ExplorePage(TreePage):
             self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
             self._hierarchy = self._hierarchy.choose_words(self._view.relevance)
-        if "where" in changed:
-            self._select_documents()
+        if "where" in changed and self._original is not None:
+            self._hierarchy = self._add_selection(self._original)
         if changed & {"threshold", "detail"} and self._hierarchy is not None:
             self._first_roots = self._choose_first_roots(self._hierarchy)
 
@@ -451,9 +450,12 @@ class ExplorePage(TreePage):
     def _select_documents(self) -> None:
         """Show the shares of topics in the documents that the view selects, once they are measured."""
         if self._original is not None:
-            selected = self._selection.add(self._original, self._select_documents)
-            self._hierarchy = selected.choose_words(self._view.relevance)
+            self._hierarchy = self._add_selection(self._original)
             self._draw_all()
+
+    def _add_selection(self, original: Hierarchy) -> Hierarchy:
+        """Return a hierarchy as it is shown: with the shares in the selected documents, and words by the relevance."""
+        return self._selection.add(original, self._select_documents).choose_words(self._view.relevance)
 
     def _clear_run(self) -> None:
         """Clear the state that belongs to the run shown before."""
@@ -472,7 +474,7 @@ class ExplorePage(TreePage):
         self._previous = self._hierarchy if is_newer else None
         if self._hierarchy is not None and self._hierarchy.minibatch != hierarchy.minibatch:
             self._kept_topic.hold(self._find_selected_in_picture())
-        chosen = self._selection.add(hierarchy, self._select_documents).choose_words(self._view.relevance)
+        chosen = self._add_selection(hierarchy)
         self._original, self._hierarchy = hierarchy, chosen
         roots = self._choose_first_roots(hierarchy)
         # topics stay in the picture while their ranks change only a little
@@ -632,13 +634,14 @@ class ExplorePage(TreePage):
             self.page.css_classes = classes
 
     def _set_room(self, *, has_room: bool) -> None:
-        if self._is_narrow is has_room:
-            self._is_narrow = not has_room
-            if self._hierarchy is not None:
-                self._draw_list(self._hierarchy)
+        """Draw the list where there is no room for tiles: it says what they would."""
+        is_changed = has_room != self._has_room
+        super()._set_room(has_room=has_room)
+        if is_changed and self._hierarchy is not None:
+            self._draw_list(self._hierarchy)
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
-        if self._is_tiled(hierarchy) and LISTED not in split_tab(self._view.tab) and not self._is_narrow:
+        if self._is_tiled(hierarchy) and LISTED not in split_tab(self._view.tab) and self._has_room:
             self._list.html, self._listed = "", (0, None)
             return
         choice, self._listed = self.choice, self._find_listed(hierarchy)

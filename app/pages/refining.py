@@ -218,13 +218,15 @@ def read_closer_look(context: Context, hierarchy: Hierarchy, node: Node, where: 
     corpus = corpora.get_run_corpus(context.db, context.reader.find_run(hierarchy.run))
     counts, among = None, corpus.documents
     with suppress(NotFound, ReadError):  # the shares are not known yet, or a condition means nothing
-        hierarchy = find_placed(context, hierarchy).hierarchy
-        documents = open_documents(context, corpus, hierarchy, where)
-        among = documents.count
-        use = documents.sources.read_use(node.layer)
-        if hierarchy.has(node):
-            part = corpora.read_marks(context.db, corpus).part
-            counts = count_documents(use, hierarchy.place(node), part, documents.selected)
+        placed = find_placed(context, hierarchy)
+        hierarchy = placed.hierarchy
+        if placed.shares is not None or where:
+            documents = open_documents(context, corpus, hierarchy, where)
+            among = documents.count
+            use = documents.sources.read_use(node.layer)
+            if hierarchy.has(node):
+                part = corpora.read_marks(context.db, corpus).part
+                counts = count_documents(use, hierarchy.place(node), part, documents.selected)
     refining = [
         _describe_run(context, run, made, origin)
         for made, origin in list_refinements(context.db, hierarchy.run)

@@ -19,6 +19,7 @@ from topiary.app.machine import find_asset
 from topiary.app.views import markup, run_facts, text
 from topiary.app.views.palette import declare_hue
 
+_WIDEST = 14  # letters of the longest word that fits into a column
 _BREAK = re.compile(r"\s*\n\s*")
 
 
@@ -38,9 +39,9 @@ def join_lines(source: str) -> str:
 def _replace_break(line_break: re.Match[str]) -> str:
     """Return nothing next to a tag, a block or between two values; elsewhere a blank."""
     source, begin, end = line_break.string, line_break.start(), line_break.end()
-    beside = source.endswith((">", "%}", "#}"), 0, begin) or source.startswith(("<", "{%", "{#"), end)
+    is_adjacent = source.endswith((">", "%}", "#}"), 0, begin) or source.startswith(("<", "{%", "{#"), end)
     between = source.endswith("}}", 0, begin) and source.startswith("{{", end)
-    return "" if beside or between else " "
+    return "" if is_adjacent or between else " "
 
 
 class _PlainCode(CodeGenerator):
@@ -65,11 +66,11 @@ class _PlainEnvironment(Environment):
     """The environment of the templates."""
 
     code_generator_class = _PlainCode
-    call: Callable[..., Any] = staticmethod(operator.call)
+    call: Callable[..., Any] = operator.call
 
     @staticmethod
     def write(value: Any) -> str:
-        """Return a value as a page has it."""
+        """Return a value as text of a page."""
         kind = type(value)
         if kind is int or kind is Markup or (kind is str and value.isalnum()):
             return str(value)
@@ -114,6 +115,7 @@ def _make_environment() -> Environment:
         "condition": markup.name_condition,
         "hue": declare_hue,
         "identity": format_identity,
+        "is_wide": lambda value: any(len(part) > _WIDEST for part in re.split(r"[\s-]+", value)),
         "minus": lambda value: f"{value:.2f}".replace("-", "−"),
         "percent": text.format_percent,
         "perplexity": run_facts.format_perplexity,

@@ -103,8 +103,8 @@ def test_a_click_on_a_topic_draws_its_panel_and_the_marks_alone(session):
     assert "L3:2 · rank" in session.page._detail.html
     assert session.page._list.current == session.page._tree.selected == "L3:2"
     assert all(board.html == html for board, html in before.items())
-    assert drawn.counts <= (135, 24)
-    assert read.counts <= (340, 55)
+    assert drawn.counts <= (120, 24)
+    assert read.counts <= (295, 51)
 
 
 def test_a_new_snapshot_reaches_the_picture_on_a_short_way(session, db):
@@ -115,8 +115,8 @@ def test_a_new_snapshot_reaches_the_picture_on_a_short_way(session, db):
     with recorded() as read:
         session.work()
     assert session.page._tree.svg != before
-    assert passed.counts <= (650, 65)
-    assert read.counts <= (395, 63)
+    assert passed.counts <= (455, 58)
+    assert read.counts <= (370, 62)
 
 
 def test_a_command_that_queues_a_run_loads_little(db):

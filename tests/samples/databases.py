@@ -72,23 +72,20 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield url
 
 
-def leave_empty(db: Database) -> None:
-    """Fill a store with nothing."""
-
-
-def open_filled(path: Path | str, fill: Callable[..., object] = leave_empty, **options: object) -> Database:
-    """Open a new store in a file: a copy of one that a function has filled, which is done once a process."""
+def open_filled(path: Path | str, fill: Callable[..., object] | None = None, **options: object) -> Database:
+    """Open a new store in a file: a copy of one that is made, and filled by a function, once a process."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_bytes(_fill(fill, **options))
     return open_database(path)
 
 
 @cache
-def _fill(fill: Callable[..., object], **options: object) -> bytes:
+def _fill(fill: Callable[..., object] | None, **options: object) -> bytes:
     with tempfile.TemporaryDirectory(prefix="topiary-filled-") as folder:
         path = Path(folder, "store.db")
         with contextlib.closing(open_database(path)) as database:
-            fill(database, **options)
+            if fill is not None:
+                fill(database, **options)
         return path.read_bytes()
 
 

@@ -1,22 +1,21 @@
 """The top of the compare page: the two runs, their settings, and their coherence by layer."""
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
-from topiary.app.analysis.comparison import Comparison, Side
+from topiary.app.analysis.comparison import Comparison
 from topiary.app.analysis.hierarchy import measure_coherence
 from topiary.app.analysis.seeds import SeedSpread, get_layer_value
 from topiary.app.jobs.estimates import KINDS, describe_estimate, list_estimates
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.names import name_inference, name_model
 from topiary.app.views.explore.controls import SnapshotOption, draw_threshold_slider
-from topiary.app.views.markup import draw_icon, draw_select, list_run_entries, write_element
-from topiary.app.views.palette import declare_hue
+from topiary.app.views.html import render
+from topiary.app.views.markup import list_run_entries
 from topiary.app.views.run_facts import RunFacts, format_estimate, format_span
 from topiary.app.views.runs.new_run_form import SettingText, describe_setting, format_value
-from topiary.app.views.text import escape
 from topiary.engine.quality.measures import Coherence
 
 SAVES = (
@@ -42,64 +41,35 @@ class ComparedRun(NamedTuple):
 
 def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunFacts], threshold: float, *, ready: bool) -> str:
     """Return the row of choices; it offers files to save if ``ready``, that is, if there is a comparison."""
-    swap = write_element(
-        "button",
-        draw_icon("swap"),
-        class_="ex-soft cm-swap",
-        data_do="swap",
-        title="Swap A and B",
-        aria_label="Swap A and B",
-    )
-    pieces = [
-        '<h1 class="cm-title">Compare</h1>',
-        _draw_run_choice("a", a, everyone),
-        swap,
-        _draw_run_choice("b", b, everyone),
-        draw_threshold_slider(threshold),
-        _draw_saving() if ready else "",
-    ]
-    return f'<div class="cm-head">{"".join(pieces)}</div>'
+    ends = [_describe_end(side, compared, everyone) for side, compared in (("a", a), ("b", b))]
+    saves = (("", "Save as …"), *SAVES) if ready else ()
+    return render("compare.head", ends, draw_threshold_slider(threshold), saves)
 
 
 def draw_status(sentence: str, *, busy: bool) -> str:
     """Return the sentence about work in progress or an error, for screen readers too."""
-    if not sentence:
-        return '<div role="status"></div>'
-    kind = ' class="cm-wait cm-busy"' if busy else ' class="cm-wait"'
-    return f'<div role="status"><p{kind}>{escape(sentence)}</p></div>'
+    return render("compare.status", sentence, busy)
 
 
-def _draw_run_choice(side: Side, compared: ComparedRun, runs: Sequence[RunFacts]) -> str:
-    upper = side.upper()
-    hint = "what it is compared with" if side == "a" else "what is looked at"
-    entries: list[tuple[object, str]] = [*list_run_entries(runs)]
-    chosen = next((row.number for row in runs if compared.run is not None and row.number == compared.run.number), "")
+def _describe_end(side: str, compared: ComparedRun, everyone: Sequence[RunFacts]) -> SimpleNamespace:
+    """Return the choices of a run and of its snapshot on one side."""
+    runs: list[tuple[object, str]] = [*list_run_entries(everyone)]
+    chosen = next((row.number for row in everyone if compared.run and row.number == compared.run.number), "")
     if not chosen:
-        entries.insert(0, ("", "Choose a run"))
-    run = draw_select(f"run-{side}", entries, chosen, f"Run {upper}", f"{upper}: {hint}")
-    return (
-        f'<div class="cm-end"><b class="cm-tag cm-{side}" title="{hint}">'
-        f"{upper}</b>{run}{_draw_snapshot_choice(side, compared)}</div>"
+        runs.insert(0, ("", "Choose a run"))
+    newest = "Latest" if compared.live is None else f"Latest · {compared.live:,}"
+    older = ((snapshot.number, f"Mini-batch {snapshot.minibatch:,}") for snapshot in reversed(compared.moments))
+    return SimpleNamespace(
+        side=side,
+        hint="what it is compared with" if side == "a" else "what is looked at",
+        runs=runs,
+        run=chosen,
+        snapshots=[(0, newest), *older],
+        pinned=compared.pinned,
     )
 
 
-def _draw_snapshot_choice(side: Side, compared: ComparedRun) -> str:
-    newest = "Latest" if compared.live is None else f"Latest · {compared.live:,}"
-    entries = [
-        (0, newest),
-        *((snapshot.number, f"Mini-batch {snapshot.minibatch:,}") for snapshot in reversed(compared.moments)),
-    ]
-    label, hint = f"Snapshot of {side.upper()}", "Which snapshot; Latest follows the training"
-    return draw_select(f"snapshot-{side}", entries, compared.pinned, label, hint)
-
-
-def _draw_saving() -> str:
-    hint = "Save both trees as a picture, or the matching and the edge changes as a table"
-    return draw_select("save", (("", "Save as …"), *SAVES), "", "Save the comparison as", hint, again=True)
-
-
 _NAMED = 4  # settings that differ, named while the table is folded
-_LONGEST_WORD = 14  # letters of the longest word that fits into the column
 Latest = Mapping[str, float | None]
 _NO_VALUES: tuple[Latest, Latest] = ({}, {})
 
@@ -142,27 +112,8 @@ def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NO_
     """
     pairs = pair_settings(a, b, latest)
     visible = [pair for pair in pairs if identical or not pair.same]
-    rows = "".join(_draw_setting(pair) for pair in visible)
     hidden = sum(pair.same for pair in pairs)
-    switch = write_element(
-        "button",
-        f"Hide {hidden} identical" if identical else f"Show {hidden} identical",
-        class_="ex-soft",
-        data_do="identical",
-        aria_pressed=str(identical).lower(),
-        title="Settings that are the same in both runs",
-    )
-    empty_note = "" if visible else '<p class="tp-dim">Nothing differs.</p>'
-    headings = "".join(
-        f'<th scope="col">{word}</th>' for word in ("Setting", f"A · run {a.number}", f"B · run {b.number}")
-    )
-    head = f"<tr>{headings}</tr>"
-    return (
-        f'<details class="cm-fold"><summary><h2 class="tp-h2">Settings</h2>'
-        f'<span class="tp-dim">{_name_differences(pairs)}</span></summary>'
-        f'<div class="cm-scroll"><table class="cm-table cm-settings"><thead>{head}</thead><tbody>{rows}</tbody></table>'
-        f"{empty_note}{switch}</div></details>"
-    )
+    return render("compare.settings", a.number, b.number, visible, hidden, identical, _name_differences(pairs))
 
 
 def _name_differences(pairs: Sequence[SettingPair]) -> str:
@@ -171,19 +122,7 @@ def _name_differences(pairs: Sequence[SettingPair]) -> str:
     if not names:
         return "none differs"
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return escape(f"{len(names)} {'differs' if len(names) == 1 else 'differ'}: {', '.join(names[:_NAMED])}{more}")
-
-
-def _draw_setting(pair: SettingPair) -> str:
-    kind = "" if pair.same else " class=cm-differs"
-    name = write_element("th", escape(pair.report.label), scope="row", title=pair.report.tip or None)
-    return f"<tr{kind}>{name}{_draw_value(pair.a)}{_draw_value(pair.b)}</tr>"
-
-
-def _draw_value(text: str) -> str:
-    """Return a value as HTML; it is broken within a word only if a word is too long for the column."""
-    long = any(len(part) > _LONGEST_WORD for part in re.split(r"[\s-]+", text))
-    return write_element("td", escape(text), class_="cm-long" if long else None)
+    return f"{len(names)} {'differs' if len(names) == 1 else 'differ'}: {', '.join(names[:_NAMED])}{more}"
 
 
 def _describe_setting(a: RunFacts, b: RunFacts, name: str) -> SettingText:
@@ -239,22 +178,16 @@ def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> 
     depth = max(len(a), len(b))
     if not depth:
         return ""
-    heads = "".join(f'<th scope="col" colspan="2" title="{tip}">{name}</th>' for name, tip, _ in _COLUMNS)
-    sides = '<th scope="col">A</th><th scope="col">B</th>' * len(_COLUMNS)
-    rows = "".join(
-        _draw_coherence_row(
-            layer, get_layer_value(a, layer - 1), get_layer_value(b, layer - 1), _find_seed_gaps(spread, layer)
+    rows = [
+        (
+            layer,
+            _list_figures(get_layer_value(a, layer - 1), get_layer_value(b, layer - 1), _find_seed_gaps(spread, layer)),
         )
         for layer in range(depth, 0, -1)
-    )
+    ]
     same = comparison.a.corpus == comparison.b.corpus
     sentence = ("" if spread is None else _BOLD) if same else "The two corpora differ: these figures do not compare."
-    sentence = f'<p class="tp-dim">{sentence}</p>' if sentence else ""
-    return (
-        '<div class="cm-quality"><table aria-label="Coherence and diversity of the live topics">'
-        f'<thead><tr><th scope="col" rowspan="2">Live topics</th>{heads}</tr><tr>{sides}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>{sentence}"
-    )
+    return render("compare.coherence", _COLUMNS, rows, sentence)
 
 
 _OF_RUN = "Of the live topics of the layer; the head of the column says what"
@@ -268,27 +201,15 @@ def _find_seed_gaps(spread: SeedSpread | None, layer: int) -> tuple[float, ...]:
     return tuple(gap if math.isfinite(gap) else math.inf for gap in spread.gaps[layer - 1])
 
 
-def _draw_coherence_row(layer: int, a: _OptionalCoherence, b: _OptionalCoherence, gaps: tuple[float, ...]) -> str:
-    cells = "".join(
-        _draw_coherence_cells(figure, a, b, gap) for (_, _, figure), gap in zip(_COLUMNS, gaps, strict=True)
-    )
-    return f'<tr><th scope="row"><i class="cm-dot" style="{declare_hue(layer)}"></i>Layer {layer}</th>{cells}</tr>'
-
-
-def _draw_coherence_cells(
-    figure: Callable[[Coherence], float], a: _OptionalCoherence, b: _OptionalCoherence, gap: float
-) -> str:
-    values = [math.nan if each is None else figure(each) for each in (a, b)]
-    best = max((value for value in values if math.isfinite(value)), default=math.nan)
-    tied = f"{values[0]:.3f}" == f"{values[1]:.3f}" or not abs(values[0] - values[1]) > gap
-    tip = _OF_RUN if math.isinf(gap) else f"{_OF_RUN}; two seeds of one model differ by up to {gap:.3f}"
-    return "".join(
-        write_element("td", _format_coherence(value, best=value == best and not tied), title=tip) for value in values
-    )
-
-
-def _format_coherence(value: float, *, best: bool) -> str:
-    if not math.isfinite(value):
-        return '<span class="tp-dim">–</span>'
-    written = f"{value:.3f}".replace("-", "\u2212")
-    return f"<b>{written}</b>" if best else written
+def _list_figures(a: _OptionalCoherence, b: _OptionalCoherence, gaps: tuple[float, ...]) -> list[tuple[str, bool, str]]:
+    """Return the figures of a layer, A and B in turn: as text, whether it is the better one, and what it is."""
+    figures = []
+    for (_, _, figure), gap in zip(_COLUMNS, gaps, strict=True):
+        values = [math.nan if each is None else figure(each) for each in (a, b)]
+        best = max((value for value in values if math.isfinite(value)), default=math.nan)
+        tied = f"{values[0]:.3f}" == f"{values[1]:.3f}" or not abs(values[0] - values[1]) > gap
+        tip = _OF_RUN if math.isinf(gap) else f"{_OF_RUN}; two seeds of one model differ by up to {gap:.3f}"
+        for value in values:
+            text = f"{value:.3f}".replace("-", "−") if math.isfinite(value) else ""
+            figures.append((text, value == best and not tied, tip))
+    return figures

@@ -161,7 +161,9 @@ def _draw_pictures(
     if trail:
         pictures.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
     shape = hierarchy.image_shape or (1, 1)
-    return render("documents.pictures", [(name, draw_picture_uri(shape, *values)) for name, *values in pictures])
+    return render(
+        "documents.pictures", [(name, draw_picture_uri(shape, values, most)) for name, values, most in pictures]
+    )
 
 
 def _describe_layer(hierarchy: Hierarchy, layer: int, placed: PlacedDocument) -> SimpleNamespace:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from topiary.app.ingest import column_kinds
+from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.column_kinds import KindError, change_kind, ensure_columns, list_columns, read_values
-from topiary.app.ingest.importing import append_path, import_path, inspect_path
+from topiary.app.ingest.importing import import_path, inspect_path
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.report import list_columns as list_reported
 from topiary.app.ingest.report import list_lines, list_summary, load_report

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from databases import open_filled
 
+from topiary.app.ingest.appending import Addition, append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import Addition, append_path, draw_part, import_path, inspect_path, seed_parts
+from topiary.app.ingest.importing import draw_part, import_path, inspect_path, seed_parts
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.packing import find_part
 from topiary.app.ingest.report import Report, describe_parts, load_report

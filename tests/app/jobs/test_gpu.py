@@ -45,7 +45,12 @@ def train(file, model="dlda", **texts):
 
 @pytest.mark.parametrize(
     ("model", "texts"),
-    [("dlda", {}), ("dlda", {"inference": "tlasgr"}), ("lda-gibbs", {}), ("datm", {"counts": "refined"})],
+    [
+        ("dlda", {}),
+        pytest.param("dlda", {"inference": "tlasgr"}, marks=pytest.mark.nightly),
+        pytest.param("lda-gibbs", {}, marks=pytest.mark.nightly),
+        ("datm", {"counts": "refined"}),
+    ],
     ids=["gibbs", "tlasgr", "lda", "datm"],
 )
 def test_a_run_on_a_card_is_resumed_to_the_same_bits_and_says_where_it_was_swept(file, card, monkeypatch, model, texts):

@@ -12,8 +12,9 @@ import openpyxl
 import pytest
 from ingest_samples import write
 
+from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import append_path, import_path, inspect_path, read_source
+from topiary.app.ingest.importing import import_path, inspect_path, read_source
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.report import Report
 from topiary.app.ingest.source import TextDocument, TextSource

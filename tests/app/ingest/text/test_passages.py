@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import append_path, import_path, inspect_path
+from topiary.app.ingest.importing import import_path, inspect_path
 from topiary.app.ingest.memory import import_texts
 from topiary.app.ingest.new_documents import find_rules, read_new_documents
 from topiary.app.ingest.options import ImportOptions, OptionError

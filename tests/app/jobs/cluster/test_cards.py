@@ -302,6 +302,7 @@ def test_a_run_spread_over_cards_goes_on_by_processors_at_the_same_place(file, c
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # by day the faults of a cluster kill a worker without a card
 def test_a_killed_worker_with_a_card_sends_the_run_back_to_the_bits_of_one_worker(file, create, monkeypatch):
     alone, together = create("gpu+local:1").number, create("gpu+local:2").number
     with monkeypatch.context() as patch:

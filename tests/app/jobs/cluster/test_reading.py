@@ -15,8 +15,9 @@ import pytest
 from ingest_samples import everything, text_folder, uci, write
 
 from topiary.app.ingest import vectorise
+from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import append_path, import_path
+from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs.cluster import reading
 from topiary.app.jobs.cluster.place import PlaceError
