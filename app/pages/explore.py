@@ -121,7 +121,6 @@ class ExplorePage(TreePage):
         self._previous: Hierarchy | None = None  # the snapshot shown before the newest one
         self._drawing: TreeDrawing | None = None
         self._tiles: TileRows | None = None
-        self._is_narrow = False  # whether the window has no room for tiles: the list says what they would
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._repeat)  # (run, snapshot)
         self._moments: tuple[SnapshotOption, ...] = ()
         self._first_roots: tuple[Node, ...] = ()
@@ -635,10 +634,11 @@ class ExplorePage(TreePage):
             self.page.css_classes = classes
 
     def _set_room(self, *, has_room: bool) -> None:
-        if self._is_narrow is has_room:
-            self._is_narrow = not has_room
-            if self._hierarchy is not None:
-                self._draw_list(self._hierarchy)
+        """Have the list say what tiles would, where there is no room for them."""
+        changed = self._is_narrow is has_room
+        super()._set_room(has_room=has_room)
+        if changed and self._hierarchy is not None:
+            self._draw_list(self._hierarchy)
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
         if self._is_tiled(hierarchy) and LISTED not in split_tab(self._view.tab) and not self._is_narrow:

@@ -111,7 +111,7 @@ def explain_threshold(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     return f"Shown at the threshold {opening:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 
 
-# words of the tab: only the tree is shown; the visitor chose the listed layer; the list stands beside the tiles
+# words of the tab: only the tree is shown; the visitor chose the listed layer; the list stands next to the tiles
 ONLY_TREE, OWN_LAYER, LISTED = "wide", "layer", "list"
 
 

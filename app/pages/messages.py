@@ -214,6 +214,7 @@ class TreePage(MessagePart, ABC):
         self._trees = trees
         self._boards = boards
         self._aspect = aspect
+        self._is_narrow = False  # whether the window has no room for a tree
         self._window = (1010.0, 652.0)  # pixels, until the browser has measured it
         self._is_exact = False  # whether the picture on screen is drawn for these pixels
         self._replaced: int | None = None  # length of the picture that the browser still has while a new one is sent
@@ -232,6 +233,7 @@ class TreePage(MessagePart, ABC):
 
     def _set_room(self, *, has_room: bool) -> None:
         """Note whether the window has room for a tree; a page may show something else if it has none."""
+        self._is_narrow = not has_room
 
     @on("threshold")
     def _set_threshold(self, value: str) -> None:

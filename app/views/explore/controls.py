@@ -52,7 +52,7 @@ class ControlState(NamedTuple):
     relation : float
         The least correlation at which two topics are joined on the map.
     listed : bool
-        Whether the list of topics stands beside the tiles.
+        Whether the list of topics stands next to the tiles.
     """
 
     chosen: bool
