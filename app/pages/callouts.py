@@ -7,7 +7,7 @@ import param
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Component
 
-_ROOTS = ".tp-node.tp-root"
+_TOPICS = [".tp-node.tp-root", ".tp-tile[aria-level='1']", ".ex-topic"]  # in a tree, as tiles, on phones in the list
 _DOCUMENTS = ".ex-documents"
 _ADD_BUTTON, _RUNS_LINK = "[data-do='add']", ".tp-nav [data-page='runs']"
 
@@ -33,9 +33,9 @@ class Callouts(Component):
     _bundle = find_asset("js/callouts.js")
     _steps: ClassVar[list[dict[str, Any]]] = [
         {
-            "heading": "Click a root",
-            "text": "Each box at the top is a broad topic; the boxes below it are the topics that it is made of.",
-            "at": [_ROOTS],
+            "heading": "Click a topic",
+            "text": "Each large box is a broad topic; the boxes in it, or below it, are what it is made of.",
+            "at": _TOPICS,
             "sides": ["left", "below", "above", "right"],
         },
         {

@@ -633,17 +633,7 @@ class ExplorePage(TreePage):
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 
-    def _set_room(self, *, has_room: bool) -> None:
-        """Draw the list where there is no room for tiles: it says what they would."""
-        is_changed = has_room != self._has_room
-        super()._set_room(has_room=has_room)
-        if is_changed and self._hierarchy is not None:
-            self._draw_list(self._hierarchy)
-
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
-        if self._is_tiled(hierarchy) and LISTED not in split_tab(self._view.tab) and self._has_room:
-            self._list.html, self._listed = "", (0, None)
-            return
         choice, self._listed = self.choice, self._find_listed(hierarchy)
         marks = TopicMarks(self._find_selected(), frozenset(choice.roots), light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))

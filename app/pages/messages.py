@@ -216,7 +216,6 @@ class TreePage(MessagePart, ABC):
         self._aspect = aspect
         self._window = (1010.0, 652.0)  # pixels, until the browser has measured it
         self._is_exact = False  # whether the picture on screen is drawn for these pixels
-        self._has_room = True
         self._replaced: int | None = None  # length of the picture that the browser still has while a new one is sent
 
     @abstractmethod
@@ -230,10 +229,6 @@ class TreePage(MessagePart, ABC):
     def _change_tree(self, **fields: Any) -> None:
         """Change the trees on screen."""
         self._put(**fields)
-
-    def _set_room(self, *, has_room: bool) -> None:
-        """Note whether the window has room for a tree; a page may show something else if it has none."""
-        self._has_room = has_room
 
     @on("threshold")
     def _set_threshold(self, value: str) -> None:
@@ -253,10 +248,7 @@ class TreePage(MessagePart, ABC):
         """Fit the trees to the window size in a message; send everything again if the browser's picture is outdated."""
         aspect, tree = read_aspect(message, self._aspect), self._trees.get(str(message.get("side", "")))
         if aspect is None:
-            if message.get("width") == 0:
-                self._set_room(has_room=False)
             return
-        self._set_room(has_room=True)
         if tree is not None and message.get("here") not in (len(tree.svg), self._replaced):
             for view in self._trees.values():
                 view.svg += " "  # the added blank makes it count as changed

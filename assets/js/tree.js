@@ -425,6 +425,8 @@ export function render({model, view}) {
   canvas.addEventListener("click", (event) => {
     if (dragged) { dragged = false; return }
     const more = event.target.closest(".tp-more")
+    const rest = event.target.closest(".tp-rest") // topics that have no room
+    if (rest) { if (rest.dataset.of) { say("select", rest.dataset.of) } else { say("list") } return }
     const target = event.target.closest(".tp-node")
     if (more) { say("more", null, {layer: Number(more.dataset.layer)}) }
     if (!target) { return }
@@ -575,9 +577,9 @@ export function render({model, view}) {
   const field = () => { // where words to search for are typed: in the list beside the tree
     const page = stage.getRootNode().host?.getRootNode()
     const found = page?.querySelector(".ex-list")?.shadowRoot?.querySelector("input[type=search]")
-    if (!found && page?.querySelector(".ex-list")) { say("search") } // the list comes with its field in focus
     if (found && !found.offsetParent) { // put away while only the tree is shown: the server hears that it is not any more
       page.host.classList.remove("ex-only")
+      page.host.classList.add("ex-listed") // where there are tiles
       say("search")
     }
     return found
@@ -599,6 +601,7 @@ export function render({model, view}) {
   let told = ""
   const watcher = new ResizeObserver(() => {
     const {clientWidth: width, clientHeight: height} = stage
+    if (width === 0 || height === 0) { return }
     if (camera.fitted) { fit(false) }
     const size = `${width}x${height}`
     if (size !== told) { told = size; tell(width, height) }

@@ -171,7 +171,7 @@ def test_the_main_job_is_done_by_keys_alone(server, page, wait_until_laid_out, w
     page.keyboard.press("F2")
     page.keyboard.type("named by keys")
     page.keyboard.press("Enter")
-    page.locator(".ex-card").get_by_text("named by keys").first.wait_for()
+    page.locator(".tp-node[data-tip^='named by keys']").first.wait_for()
     tab_to(page, lambda _, kind, __: kind == "ex-place")
     page.keyboard.press("Enter")
     page.locator(".dc-answer").wait_for()

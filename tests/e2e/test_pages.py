@@ -13,7 +13,7 @@ from topiary.store.database import open_database
 SEEN = {
     "runs": "1 in this store",
     "watch": "Layer-adaptive step sizes",
-    "explore": "rose",
+    "explore": "Area = share of all words",
     "compare": "There is only one run yet",
     "documents": "All documents",
     "guide": "What Topiary does",
@@ -220,6 +220,10 @@ def test_the_words_of_a_topic_stay_within_its_box(shared_server, page):
     page.goto(f"{shared_server.url}?page=explore&run=1&threshold=0")
     page.get_by_role("treeitem").first.wait_for()
     page.evaluate("document.fonts.ready")
+    page.get_by_role("treeitem").first.focus()
+    for _ in range(8):  # until there is room for all words
+        page.keyboard.press("+")
+    expect(page.locator(".tp-words").first).to_be_attached()
     expect(page.locator(".tp-words tspan:empty")).to_have_count(0)
     room = page.locator(".tp-node").evaluate_all(
         """nodes => nodes.flatMap(node => [...node.querySelectorAll(".tp-words tspan")]
@@ -272,7 +276,7 @@ def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(shared_server
 def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(
     shared_server, page, wait_until_laid_out, tab
 ):
-    page.goto(f"{shared_server.url}?page=explore&run=1&tab={tab}")
+    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree&tab={tab}")
     topic = page.get_by_role("treeitem").first
     topic.wait_for()
     wait_until_laid_out(page)

@@ -22,6 +22,9 @@ def test_a_tile_is_selected_joined_with_its_others_and_opens_its_tree(shared_ser
     expect(page.locator(".tp-joins rect")).to_have_count(len(parts))
     expect(page.locator(".tp-joins path")).to_have_count(len(parts) - 1)
     expect(page.locator(f".ex-detail[data-key='{identity}']")).to_be_visible()
+    rest = page.locator(".tp-rest[data-of]").first
+    rest.click()
+    expect(page.locator(f".ex-detail[data-key='{rest.get_attribute('data-of')}']")).to_be_visible()
     root = page.locator(TILES).first.get_attribute("data-id")
     page.locator(TILES).first.dblclick(position={"x": 12, "y": 8})
     page.wait_for_url(f"**roots={root}**")
@@ -42,7 +45,12 @@ def test_keys_walk_into_a_tile_and_out_of_it_and_open_the_list(shared_server, ne
     page.keyboard.press("ArrowUp")
     assert page.evaluate(FOCUSED)["id"] == first.get_attribute("data-id")
     page.keyboard.press("/")
+    page.keyboard.type("rhea")  # r opens a tree, h sets a topic apart
     expect(page.locator(".ex-list input[type=search]")).to_be_focused()
+    expect(page.locator(".ex-list input[type=search]")).to_have_value("rhea")
+    page.get_by_text("No topic has “rhea”").wait_for()
+    assert "roots" not in page.url
+    assert "hidden" not in page.url
 
 
 def test_a_phone_has_the_list_in_place_of_tiles(shared_server, new_page):

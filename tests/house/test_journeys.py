@@ -115,7 +115,7 @@ def test_a_new_snapshot_reaches_the_picture_on_a_short_way(session, db):
     with recorded() as read:
         session.work()
     assert session.page._tree.svg != before
-    assert passed.counts <= (455, 58)
+    assert passed.counts <= (475, 58)
     assert read.counts <= (370, 62)
 
 

@@ -163,9 +163,7 @@ def draw_tiles(hierarchy: Hierarchy, choice: TilesChoice, *, theme: PictureTheme
     pieces = [picture.draw_top(node, place) for node, place in zip(rows.nodes, places, strict=False)]
     left_out = [node for node in tops if node not in rows.nodes]
     if left_out:
-        pieces.append(
-            picture.draw_rest(places[-1], len(left_out), sum(map(hierarchy.share, left_out)), "smaller topic")
-        )
+        pieces.append(picture.draw_rest(places[-1], len(left_out), sum(map(hierarchy.share, left_out))))
     if bar:
         gone = [node for node in hierarchy.nodes(hierarchy.n_layers) if node in apart]
         pieces.append(picture.draw_apart(gone, Rectangle(0.0, height - bar, width, bar)))
@@ -207,7 +205,6 @@ class _TilePicture:
         drawn = [node for node in tops if scale * shares[node] >= LEAST_TOP][:MOST_DRAWN] or list(tops[:1])
         areas = [scale * shares[node] for node in drawn]
         rest = scale * sum(shares.values()) - sum(areas)
-
         every = [*areas, rest] if rest > 1 else areas
         if previous is not None and {*previous.nodes} == {*drawn}:
             kept = [scale * shares[node] for node in previous.nodes]
@@ -273,7 +270,7 @@ class _TilePicture:
         ]
         if len(drawn) < len(parts):
             share = rest * hierarchy.share(parent)
-            pieces.append(self.draw_rest(places[-1], len(parts) - len(drawn), share))
+            pieces.append(self.draw_rest(places[-1], len(parts) - len(drawn), share, parent))
         return pieces
 
     def _child_fits(self, drawn: Sequence[Node], item: int, width: float, height: float) -> bool:
@@ -315,11 +312,14 @@ class _TilePicture:
 
     # -------------------------------------------------------- other places
 
-    def draw_rest(self, place: Rectangle, count: int, share: float, noun: str = "") -> str:
-        """Return the dashed place of topics that are not drawn: their number, and their share if there is room."""
+    def draw_rest(self, place: Rectangle, count: int, share: float, parent: Node | None = None) -> str:
+        """Return the dashed place of topics that are not drawn: their number, and their share if there is room.
+
+        A click on it opens the list of topics, or selects the parent, whose panel lists its children.
+        """
         place = place.shrink(1.5)
         amount = format_percent(share)
-        longest = f"{plural(count, noun)}, {amount}: open as a list" if noun else f"{count} more, {amount}"
+        longest = f"{count} more, {amount}" if parent else f"{plural(count, 'smaller topic')}, {amount}: open as a list"
         texts = (longest, f"{count} more", f"+{count}")
         room = (place.width - 10) / SMALLEST
         text = next((text for text in texts if measure_text(text) <= room), "") if place.height >= 18 else ""
@@ -328,7 +328,8 @@ class _TilePicture:
             place, f'rx="5" fill="none" stroke="{self._muted}" stroke-opacity=".5" stroke-dasharray="3 3"'
         )
         words = self._draw_text(place.x + 6, place.y + 15, SMALLEST, self._muted, text) if text else ""
-        live = f' class="tp-rest" data-tip="{tip}"' if self._theme is LIVE else ""
+        of = f' data-of="{format_identity(parent)}"' if parent else ""
+        live = f' class="tp-rest"{of} data-tip="{tip}"' if self._theme is LIVE else ""
         return f"<g{live}>{shape}{words}</g>"
 
     def draw_apart(self, nodes: Sequence[Node], place: Rectangle) -> str:
