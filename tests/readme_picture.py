@@ -91,7 +91,7 @@ def look_at_demo(url: str, browser: Any) -> tuple[dict[str, int], bytes]:
     context.add_init_script(KNOWN)
     page = context.new_page()
     page.set_default_timeout(1000 * PATIENCE / 4)  # a machine may have other work
-    page.goto(f"{url}?page=explore")
+    page.goto(f"{url}?page=explore&picture=tree")
     page.locator(".tp-node").first.wait_for()
     page.wait_for_timeout(4000)  # documents are read, and boxes have come to rest
     facts = dict(page.evaluate(COUNT_BOXES))
