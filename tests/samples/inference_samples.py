@@ -5,6 +5,7 @@ subject's words, so every placement is known by heart.
 """
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import pytest
 
 from topiary.app.analysis import inference
 from topiary.app.jobs import process
+from topiary.app.views.runs import new_run_form
 from topiary.engine import models
 from topiary.engine.contract import Batch, Facts, Kernel, Local, PredictingKernel, Topics
 from topiary.engine.hierarchy import topics
@@ -104,11 +106,13 @@ def replace_methods(kernel: Kernel, **methods: Any) -> Any:
 
 
 @pytest.fixture
-def plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def plain_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let every run have the model of this file, and nothing be compiled."""
     module = SimpleNamespace(Config=Config, State=State, build=build, CHILD="")
     monkeypatch.setattr(models, "load", lambda name: module)
     monkeypatch.setattr(inference.compile_kernels, "list_missing", lambda request: [])
+    yield
+    new_run_form._read_settings.cache_clear()  # of the model of this file, under the names of others
 
 
 def arrays() -> dict[str, Any]:
