@@ -165,8 +165,9 @@ def test_the_main_job_is_done_by_keys_alone(server, page, wait_until_laid_out, w
     page.locator(".ex-detail .ex-name").wait_for()
     tab_to(page, lambda _, kind, __: "tp-node" in kind)
     page.keyboard.press("ArrowDown")
+    key = here(page)[2]
     page.keyboard.press("Enter")
-    page.wait_for_function("() => location.search.includes('topic=')")
+    page.locator(f".ex-detail[data-key='{key}']").wait_for()
     tab_to(page, lambda _, kind, __: kind == "ex-name")
     page.keyboard.press("F2")
     page.keyboard.type("named by keys")
