@@ -14,7 +14,7 @@ from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identit
 from topiary.app.names import plural
 from topiary.app.views.palette import LIVE, PictureTheme, find_layer_colour
 from topiary.app.views.text import BOLD, escape, fit_lines, format_percent, measure_text, wrap_words
-from topiary.app.views.tree.tree_svg import FONT
+from topiary.app.views.tree.tree_svg import FONT, draw_text
 from topiary.engine.hierarchy.tree import Node
 
 SMALLEST = 12.0  # size of letters of shares and words
@@ -25,12 +25,14 @@ LEAST_TOP, LEAST_CHILD = (
 MOST_DRAWN = 60  # topics of the top layer, and children of one
 _IDEAL = 1.75  # width / height of a tile
 _LONGEST_ROW = 24
-_GAP, _PADDING = 3.0, 7.0  # around a tile, and within it
+_GAP, _CHILD_GAP, _PADDING = 3.0, 1.5, 7.0  # around a tile, around a child's, and within both
 _LEADING = 1.2
 _BAR = 28.0  # height of the row of topics that are set apart
-_TOP_SIZES = ((40_000.0, 20.0), (15_000.0, 14.0), (0.0, 12.5))  # least area, and size of the letters of the title
-_CHILD_SIZES = ((30_000.0, 16.0), (0.0, 12.5))
+_TITLE = 12.5  # size of the letters of the smallest titles
+_TOP_SIZES = ((40_000.0, 20.0), (15_000.0, 14.0), (0.0, _TITLE))  # least area, and size of the letters of the title
+_CHILD_SIZES = ((30_000.0, 16.0), (0.0, _TITLE))
 _LEAST_PART = 0.03  # of a child: parents with less of it are not joined by a line
+_NUMBERS = ("One", "Two", "Three", "Four")
 _DARKEST = 0.5  # part of a parent from which the tint of a child is the deepest
 
 
@@ -276,16 +278,15 @@ class _TilePicture:
     def _child_fits(self, drawn: Sequence[Node], item: int, width: float, height: float) -> bool:
         if item == len(drawn):
             return width >= 34 and height >= 20
-        return self._find_label(drawn[item], width - 2, height - 2, _CHILD_SIZES) is not None
+        across, down = width - 2 * _CHILD_GAP, height - 2 * _CHILD_GAP
+        return self._find_label(drawn[item], across, down, _CHILD_SIZES) is not None
 
     def _draw_child(self, node: Node, parent: Node, part: float, place: Rectangle) -> str:
         hierarchy, theme = self._hierarchy, self._theme
-        outer = place.shrink(1.5)
+        outer = place.shrink(_CHILD_GAP)
         place = Rectangle(0.0, 0.0, outer.width, outer.height)
         share = format_percent(part * hierarchy.share(parent))
-        label = self._find_label(node, place.width + 1, place.height + 1, _CHILD_SIZES, share)
-        if label is None:  # the margins took what it needed
-            label = self._cut_label(node, place)
+        label = self._find_label(node, place.width, place.height, _CHILD_SIZES, share) or self._cut_label(node, place)
         colour = find_layer_colour(theme, node.layer)
         tint = 0.1 + 0.22 * min(1.0, part / _DARKEST)
         pieces = [_draw_rect(place, f'rx="5" class="tp-box" fill="{colour}" fill-opacity="{tint:.2f}"')]
@@ -306,7 +307,7 @@ class _TilePicture:
         lines = int((place.y + place.height - top - 4) / (1.4 * SMALLEST))
         wrapped = wrap_words(self._hierarchy.other_words(node, 9), (place.width - 2 * _PADDING) / SMALLEST)
         return "".join(
-            self._draw_text(place.x + _PADDING, top + (1.4 * row + 1) * SMALLEST, SMALLEST, self._muted, line)
+            draw_text(place.x + _PADDING, top + (1.4 * row + 1) * SMALLEST, SMALLEST, self._muted, line)
             for row, line in enumerate(wrapped[: max(0, min(3, lines))])
         )
 
@@ -317,7 +318,7 @@ class _TilePicture:
 
         A click on it opens the list of topics, or selects the parent, whose panel lists its children.
         """
-        place = place.shrink(1.5)
+        place = place.shrink(_CHILD_GAP)
         amount = format_percent(share)
         longest = f"{count} more, {amount}" if parent else f"{plural(count, 'smaller topic')}, {amount}: open as a list"
         texts = (longest, f"{count} more", f"+{count}")
@@ -327,7 +328,7 @@ class _TilePicture:
         shape = _draw_rect(
             place, f'rx="5" fill="none" stroke="{self._muted}" stroke-opacity=".5" stroke-dasharray="3 3"'
         )
-        words = self._draw_text(place.x + 6, place.y + 15, SMALLEST, self._muted, text) if text else ""
+        words = draw_text(place.x + 6, place.y + 15, SMALLEST, self._muted, text) if text else ""
         of = f' data-of="{format_identity(parent)}"' if parent else ""
         live = f' class="tp-rest"{of} data-tip="{tip}"' if self._theme is LIVE else ""
         return f"<g{live}>{shape}{words}</g>"
@@ -337,13 +338,13 @@ class _TilePicture:
         pieces, x = [], place.x + _GAP
         for node in nodes:
             text = f"{self._hierarchy.title(node)}, {format_percent(self._hierarchy.share(node))} set apart"
-            width = min(BOLD * 12.5 * measure_text(text) + 2 * _PADDING, place.x + place.width - x - _GAP)
+            width = min(BOLD * _TITLE * measure_text(text) + 2 * _PADDING, place.x + place.width - x - _GAP)
             box = Rectangle(0.0, 0.0, width, place.height - 5)
-            lines = fit_lines(text, (width - 2 * _PADDING) / 12.5 / BOLD, 1)
+            lines = fit_lines(text, (width - 2 * _PADDING) / _TITLE / BOLD, 1)
             if width < 60 or not lines:
                 break
             rect = _draw_rect(box, f'rx="5" class="tp-box" fill="url(#tp-hatch)" stroke="{self._muted}"')
-            words = self._draw_text(_PADDING, 17, 12.5, self._ink, lines[0])
+            words = draw_text(_PADDING, 17, _TITLE, self._ink, lines[0])
             pieces.append(self._draw_tile(node, box._replace(x=x, y=place.y + 4), [rect, words]))
             x += width + 2 * _GAP
         return "".join(pieces)
@@ -376,29 +377,24 @@ class _TilePicture:
 
     def _cut_label(self, node: Node, place: Rectangle) -> _Label:
         """Return a title that is cut at its end, for a tile that is too small for all of it."""
-        width = (place.width - 2 * _PADDING) / 12.5 / BOLD
-        lines = int(max(1.0, (place.height - _PADDING) / (_LEADING * 12.5)))
-        return _Label(tuple(fit_lines(self._hierarchy.title(node), width, lines)), 12.5, "", is_beside=False)
+        width = (place.width - 2 * _PADDING) / _TITLE / BOLD
+        lines = int(max(1.0, (place.height - _PADDING) / (_LEADING * _TITLE)))
+        return _Label(tuple(fit_lines(self._hierarchy.title(node), width, lines)), _TITLE, "", is_beside=False)
 
     def _draw_label(self, label: _Label, place: Rectangle, *, is_serif: bool = False) -> str:
         x, y = place.x + _PADDING, place.y + _PADDING + 0.82 * label.size
         serif = ' class="tp-serif"' if is_serif else ""
         pieces = [
-            self._draw_text(
-                x, y + _LEADING * label.size * row, label.size, self._ink, line, f' font-weight="600"{serif}'
-            )
+            draw_text(x, y + _LEADING * label.size * row, label.size, self._ink, line, f' font-weight="600"{serif}')
             for row, line in enumerate(label.lines)
         ]
         if label.share and label.is_beside:
             end = place.x + place.width - _PADDING
-            pieces.append(self._draw_text(end, y, SMALLEST, self._muted, label.share, ' text-anchor="end"'))
+            pieces.append(draw_text(end, y, SMALLEST, self._muted, label.share, ' text-anchor="end"'))
         elif label.share:
             down = y + _LEADING * label.size * (len(label.lines) - 1) + _LEADING * SMALLEST + 2
-            pieces.append(self._draw_text(x, down, SMALLEST, self._muted, label.share))
+            pieces.append(draw_text(x, down, SMALLEST, self._muted, label.share))
         return "".join(pieces)
-
-    def _draw_text(self, x: float, y: float, size: float, fill: str, text: str, more: str = "") -> str:
-        return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{fill}"{more}>{escape(text)}</text>'
 
     # --------------------------------------------------------------- roles
 
@@ -443,18 +439,14 @@ def _draw_rect(place: Rectangle, attributes: str) -> str:
 
 def describe_shares(hierarchy: Hierarchy) -> str:
     """Return one sentence about the top layer: the topics that hold half of all words, and how many share the rest."""
-    nodes = hierarchy.nodes(hierarchy.n_layers)
-    sums = list(accumulate(hierarchy.share(node) for node in nodes))
+    nodes = [node for node in hierarchy.nodes(hierarchy.n_layers) if hierarchy.share(node) > 0]
+    sums = list(accumulate(map(hierarchy.share, nodes)))
     half = next((number for number, share in enumerate(sums, start=1) if share >= 0.5), len(nodes))
-    titles = [hierarchy.title(node) for node in nodes[:half]]
-    rest = len(nodes) - half
-    others = f"; {rest:,} more {'shares' if rest == 1 else 'share'} the rest." if rest else "."
-    if half == 1:
-        return f"One topic holds {format_percent(sums[0])} of all words: {titles[0]}{others}"
-    if half <= len(_NUMBERS):
-        listed = f"{'; '.join(titles[:-1])} and {titles[-1]}"
-        return f"{_NUMBERS[half - 1]} topics hold half of all words: {listed}{others}"
-    return f"{plural(len(nodes), 'topic')} share the words; the largest, {titles[0]}, holds {format_percent(sums[0])}."
-
-
-_NUMBERS = ("One", "Two", "Three", "Four")
+    titles, rest = [hierarchy.title(node) for node in nodes[:half]], len(nodes) - half
+    if half > len(_NUMBERS) or not nodes:
+        largest = f"; the largest, {titles[0]}, holds {format_percent(sums[0])}" if nodes else ""
+        return f"{plural(len(nodes), 'topic')} share the words{largest}."
+    named = titles[0] if half == 1 else f"{'; '.join(titles[:-1])} and {titles[-1]}"
+    others = f"; {rest:,} more {'shares' if rest == 1 else 'share'} the rest" if rest else ""
+    topics = f"{_NUMBERS[half - 1]} {'topic holds' if half == 1 else 'topics hold'}"
+    return f"{topics} {format_percent(sums[half - 1])} of all words: {named}{others}."

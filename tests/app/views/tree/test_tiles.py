@@ -117,3 +117,7 @@ def test_the_sentence_names_the_topics_that_hold_half_of_all_words(hierarchy):
     rest = hierarchy.widths[-1] - 1
     others = f"{rest} more {'shares' if rest == 1 else 'share'} the rest"
     assert describe_shares(one) == f"One topic holds 60% of all words: {hierarchy.title(nodes[0])}; {others}."
+    shares[hierarchy.place(nodes[0])] = shares[hierarchy.place(nodes[1])] = 0.35
+    two = replace(hierarchy, shares=(*hierarchy.shares[: top - 1], shares))
+    both = f"{hierarchy.title(nodes[0])} and {hierarchy.title(nodes[1])}"
+    assert describe_shares(two) == f"Two topics hold 70% of all words: {both}; {rest - 1} more share the rest."
