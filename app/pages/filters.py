@@ -40,6 +40,11 @@ class DocumentFilters(MessagePart):
     def _add(self, column: str, value: str) -> None:
         add_condition(self._view, str(Condition(column[: _LONGEST // 2], value.strip()[: _LONGEST // 2])))
 
+    @on("group")
+    def _add_group(self, value: str) -> None:
+        """Add the condition that a group of documents stands for, such as ``source=herald``."""
+        add_condition(self._view, value)
+
     @on("unfilter")
     def _remove(self, value: str) -> None:
         where = tuple(each for each in self._view.where if each != value)

@@ -16,7 +16,7 @@ from topiary.app.live.ticks import Tick
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Board, Component, Message
 from topiary.app.pages.documents_reading import Failure, try_work
-from topiary.app.pages.filters import DocumentFilters, add_condition
+from topiary.app.pages.filters import DocumentFilters
 from topiary.app.pages.map_reading import (
     MOST_EXPORTED,
     MapAnswer,
@@ -316,10 +316,6 @@ class MapTab(MessagePart):
     @on("colour")
     def _colour(self, value: str) -> None:
         self._put(colour=value[:200])
-
-    @on("group")
-    def _filter_group(self, value: str) -> None:
-        add_condition(self._view, value)
 
     @on("explore")
     def _explore(self, topic: Node) -> None:

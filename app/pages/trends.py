@@ -15,7 +15,7 @@ from topiary.app.analysis.typical import TypicalWords, find_typical_topics, find
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.live.ticks import Tick
 from topiary.app.names import UNFINISHED, IntervalKind
-from topiary.app.pages.filters import DocumentFilters, add_condition, open_documents
+from topiary.app.pages.filters import DocumentFilters, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
 from topiary.app.pages.messages import on
 from topiary.app.pages.refining import CorpusRefiner
@@ -287,10 +287,6 @@ class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
     @on("against")
     def _choose_other_group(self, value: str) -> None:
         self._put(against=value[:200])
-
-    @on("group")
-    def _filter_group(self, value: str) -> None:
-        add_condition(self._view, value)
 
     @on("zoom")
     def _zoom(self) -> None:

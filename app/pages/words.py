@@ -21,7 +21,7 @@ from topiary.app.analysis.word_trends import (
 from topiary.app.analysis.word_use import find_word, find_word_uses
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.new_documents import find_rules
-from topiary.app.pages.filters import DocumentFilters, add_condition, open_documents
+from topiary.app.pages.filters import DocumentFilters, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
 from topiary.app.pages.messages import on
 from topiary.app.pages.session import Context, cut_view, list_fields
@@ -229,10 +229,6 @@ class WordPage(MeasuredPage[WordRequest, WordPageContents]):
     @on("column")
     def _choose_column(self, value: str) -> None:
         self._put(column=value[:200])
-
-    @on("group")
-    def _filter_group(self, value: str) -> None:
-        add_condition(self._view, value)
 
     @on("search")
     def _search(self) -> None:
