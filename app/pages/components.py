@@ -68,6 +68,10 @@ class Component(JSComponent):
 
     sheets = param.List(default=[], item_type=str)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._bundle_path = cls._bundle  # Panel would look for it again for each component
+
     def __init__(self, on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         super().__init__(**params)
         self._handler = on_message

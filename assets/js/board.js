@@ -269,7 +269,7 @@ function bring(element) {
 export function render({model, view}) {
   const root = document.createElement("div")
   root.className = "tp-board"
-  topiary.adopt(view.shadow_el, ["board", ...model.sheets])
+  topiary.adopt(view, model.sheets, ["board"])
   topiary.known(view.model)
   const tell = (name, element, more = {}) => {
     const form = element.closest("form")
