@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 # Read when Bokeh and Panel are imported: makes scripts and styles come from this server only.
 os.environ["BOKEH_RESOURCES"] = "server"
 os.environ["PANEL_CDN_ROOT"] = "/cdn/"
+# Checks of the signature of every callback and of every document, which are for authors of apps.
+os.environ["BOKEH_PERFORM_ERROR_DIAGNOSTICS"] = os.environ["BOKEH_VALIDATE_DOC"] = "no"
 
 import panel as pn
 import panel_material_ui as pmui  # registers its bundle before the first page

@@ -25,10 +25,10 @@ from topiary.app.live.actions import Actions
 from topiary.app.live.feed import TROUBLE, Feed
 from topiary.app.live.ticks import Tick
 from topiary.app.live.visitor import Visitor
-from topiary.app.machine import find_asset
+from topiary.app.machine import find_asset, make_asset_url
 from topiary.app.pages import session
 from topiary.app.pages.callouts import Callouts
-from topiary.app.pages.components import Board, Component, Message, ask_before_changes, make_asset_url
+from topiary.app.pages.components import Board, Component, Message, ask_before_changes
 from topiary.app.pages.explore_reading import reset_tab
 from topiary.app.pages.runs import build_no_run_page, make_fork_tab
 from topiary.app.server import fallback

@@ -10,7 +10,7 @@ import json
 from functools import cache
 from typing import Any, NamedTuple
 
-from topiary.app.machine import find_asset
+from topiary.app.machine import find_asset, make_asset_url
 
 FONT = '"Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 SERIES = ("#0B9B74", "#E08E00", "#3D94D1", "#C8699C", "#D5602B", "#7F8C86")
@@ -139,32 +139,40 @@ def make_template(scripts: tuple[str, ...] = ("",), modules: tuple[str, ...] = (
         Addresses of the scripts and the style sheets that every page needs; they are preloaded in parallel.
     """
     bokeh, *extensions = scripts
+    fonts = {name: make_asset_url(find_asset(f"fonts/{name}.woff2")) for name in ("inter", "fraunces")}
+    tokens = read_style("tokens")
+    for name, address in fonts.items():
+        tokens = tokens.replace(f"topiary/fonts/{name}.woff2", address)
     lines = (
         '{% extends "base.html" %}',
         "{% block css_resources %}{% endblock %}",  # those of Panel's own widgets and icons
         "{% block js_resources %}{% endblock %}",  # after the skeleton, so that it is painted first
         "{% block postamble %}",
-        '<link rel="preload" href="topiary/fonts/inter.woff2" as="font" type="font/woff2" crossorigin>',
+        f'<link rel="preload" href="{fonts["inter"]}" as="font" type="font/woff2" crossorigin>',
         *(f'<link rel="modulepreload" href="{module}">' for module in modules),
         *(f'<link rel="preload" href="{sheet}" as="style">' for sheet in sheets),
         "<style>{% raw %}",
-        read_style("tokens"),
+        tokens,
         "{% endraw %}</style>",
         "{% endblock %}",
         "{% block loader_css %}{% endblock %}",
         "{% block inner_body %}{% from macros import embed %}",
         _SKELETON,
         _embed_script("load_again"),
-        f'<script src="{pack_styles().address}"></script>',
-        f'<script src="{bokeh}"></script>',
+        _link_script(pack_styles().address),
+        _link_script(bokeh),
         _embed_script("page"),
-        *(f'<script src="{extension}"></script>' for extension in extensions),
+        *map(_link_script, extensions),
         "{% for doc in docs %}{{ embed(doc) if doc.elementid }}",
         "{% for root in doc.roots %}{{ embed(root) }}{% endfor %}{% endfor %}",
         """{{ plot_script.replace('<script', '<script nonce="' ~ nonce ~ '"') }}""",
         "{% endblock %}",
     )
     return "\n".join(lines)
+
+
+def _link_script(address: str) -> str:
+    return f'<script nonce="{{{{ nonce }}}}" src="{address}"></script>'
 
 
 def _embed_script(name: str) -> str:
