@@ -302,7 +302,7 @@ def _make_rules(site: Site, reach: ServerReach, context: Any, compression: int |
         Rule(
             PathMatches(rf"{prefix_pattern}/autoload\.js"), NotFoundAnswer
         ),  # would embed Bokeh's documents in pages of other sites
-        Rule(PathMatches(rf"{prefix_pattern}/"), SessionPage, session_arguments),
+        Rule(PathMatches(rf"{prefix_pattern}/"), SessionPage, session_arguments | {"turns": asyncio.Lock()}),
         Rule(
             PathMatches(rf"{prefix_pattern}/ws"),
             SessionSocket,

@@ -4,6 +4,7 @@ The server generates and signs session ids, and refuses page requests that name 
 name of its login instead of cookies, and only this login may open the page's websocket.
 """
 
+import asyncio
 import binascii
 import calendar
 import logging
@@ -157,6 +158,8 @@ _CHOSEN_SESSION = (
 )
 _LARGEST_HEAD = 10_000  # largest number of bytes of a message's header, and of its metadata
 
+_STEPS = 6  # steps of the loop between two pages: of many visitors at once, each other request waits for one page
+
 log = logging.getLogger("topiary.sessions")
 
 
@@ -213,21 +216,36 @@ class SessionPage(DocHandler):
         application_context: Any,  # noqa: ARG002 - Bokeh reads it
         bokeh_websocket_path: str,  # noqa: ARG002
         authentication: Authentication,
+        turns: asyncio.Lock,
     ) -> None:
-        """Store the authentication, and make the nonce of this answer."""
-        self._authentication = authentication
+        """Store the authentication and the turns of pages, and make the nonce of this answer."""
+        self._authentication, self._turns = authentication, turns
         self._nonce = make_nonce()
+        self._is_left = False
 
     async def prepare(self) -> None:
-        """Refuse a session id in the body, and sessions above the limit."""
+        """Refuse a session id in the body."""
         await super().prepare()
         if ChosenSession().match(self.request) is not None:
             send_sentence(self, 403, _CHOSEN_SESSION)
-        elif full := self._authentication.explain_limit(self._authentication.login_in(self.request)):
-            send_sentence(self, 429, full)
+
+    def on_connection_close(self) -> None:
+        """Note that the visitor has left, who may wait for the page's turn."""
+        self._is_left = True
 
     async def get(self, *_: Any, **__: Any) -> None:
-        """Send the page of a new session; Panel would look up all scripts and styles of all its components anew."""
+        """Send the page of a new session once it is its turn; refuse sessions above the limit."""
+        async with self._turns:
+            full = self._authentication.explain_limit(self._authentication.login_in(self.request))
+            if full:
+                send_sentence(self, 429, full)
+            elif not self._is_left:
+                await self._build()
+            for _ in range(_STEPS):
+                await asyncio.sleep(0)
+
+    async def _build(self) -> None:
+        """Send a new page; Panel would look up all scripts and styles of all its components anew."""
         session = await self.get_session()
         document = session.document
         with set_curdoc(document):
