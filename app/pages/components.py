@@ -69,7 +69,8 @@ class Component(JSComponent):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls._bundle_path = cls._bundle  # Panel would look for it again for each component
+        # Panel would look for it again for each component.
+        cls._bundle_path = cls._bundle  # type: ignore[method-assign, assignment]
 
     def __init__(self, on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         super().__init__(**params)

@@ -36,8 +36,9 @@ from panel.io import document as panel_document
 from panel.io.resources import LOCAL_DIST, patch_model_css
 from panel.io.server import DocHandler, WSHandler, html_page_for_render_items
 from panel.io.state import set_curdoc
-from panel_material_ui import NotificationArea, Page
 from panel_material_ui.base import MaterialComponent
+from panel_material_ui.notifications import NotificationArea
+from panel_material_ui.template.base import Page
 from param import descendents
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
@@ -233,7 +234,7 @@ class SessionPage(DocHandler):
         """Note that the visitor has left, who may wait for the page's turn."""
         self._is_left = True
 
-    async def get(self, *_: Any, **__: Any) -> None:
+    async def get(self, *_arguments: Any, **_named: Any) -> None:
         """Send the page of a new session once it is its turn; refuse sessions above the limit."""
         async with self._turns:
             full = self._authentication.explain_limit(self._authentication.login_in(self.request))
@@ -442,7 +443,7 @@ async def _send_document(message: Message[Any], connection: Any) -> Any:
 
 
 @_needs_document_lock
-def _write_document(session: ServerSession, message: Message[Any]) -> Message[Any]:
+async def _write_document(session: ServerSession, message: Message[Any]) -> Message[Any]:
     """Return the document as Bokeh does, without definitions of components that no page has: most of its bytes."""
     document, serializer = session.document, Serializer(deferred=True)
     content = DocJson(
