@@ -36,6 +36,7 @@ _TOGGLE = ("hidden", "shown")
 _EFFECT_ORDERS = [
     f"{sign}{name}" for name in ("topic", "group", "mean", "documents", "difference") for sign in ("", "-")
 ]
+_CONDITION = r"(?s)\A[^=]{1,200}=.{0,600}\Z"
 LONGEST_QUERY = 200  # characters of a search text in a link
 
 
@@ -103,8 +104,10 @@ class View(param.Parameterized):
     periods, ``moving`` the number of periods of the moving mean, ``weigh`` whether a document counts by its tokens or
     as one, ``interval`` what intervals contain, and ``zoomed`` whether it shows only
     a range of dates that was selected.  ``group`` is compared with ``against`` ("" = each group, and all others);
-    ``effects`` is the order of the table.  On the page of a word, which is ``word``, they mean the same, and the first
-    topic of ``trail`` is the one whose words are marked around it.
+    ``effects`` is the order of the table, ``every`` whether all its rows are listed, and ``cells``, ``ordered``,
+    ``numbers``, ``heads``, ``quiet`` and ``marked`` are `app.views.trends.controls.HeatChoices`.  On the page of a
+    word, which is ``word``, they mean the same, and the first topic of ``trail`` is the one whose words are marked
+    around it.
 
     On the map of documents, ``colour`` is the column by which they are coloured ("" = by topic); ``layer`` and
     ``topic`` choose the topic whose documents stand out.
@@ -148,7 +151,7 @@ class View(param.Parameterized):
     query = param.String(default="", regex=rf"(?s)\A.{{0,{LONGEST_QUERY}}}\Z")
     subject = TupleParameter(TopicParameter(), most=1)
     table_page = param.Integer(default=1, bounds=(1, None))
-    where = TupleParameter(ConditionParameter(default="column=value", regex=r"(?s)\A[^=]{1,200}=.{0,600}\Z"), most=20)
+    where = TupleParameter(ConditionParameter(default="column=value", regex=_CONDITION), most=20)
     trend: Any = param.Selector(default="time", objects=["time", "groups"])
     trend_layer = param.Integer(default=0, bounds=(0, 999))
     trend_topic = TupleParameter(TopicParameter(), most=1)
@@ -161,6 +164,13 @@ class View(param.Parameterized):
     group = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     against = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     effects: Any = param.Selector(default="sure", objects=["sure", *_EFFECT_ORDERS])
+    cells: Any = param.Selector(default="difference", objects=["difference", "share"])
+    ordered: Any = param.Selector(default="size", objects=["size", "similarity"])
+    numbers: Any = param.Selector(default="sure", objects=["sure", "all"])
+    heads = TupleParameter(ConditionParameter(default="column=value", regex=_CONDITION), most=40)
+    quiet: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    every: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    marked = TupleParameter(ConditionParameter(default="column=value", regex=_CONDITION), most=1)
     explained: Any = param.Selector(default="any", objects=["any", "badly"])
     near = param.Integer(default=1, bounds=(1, 999))
     word = param.String(default="", regex=r"(?s)\A.{0,100}\Z")
@@ -268,6 +278,8 @@ ANOTHER_RUN = {
         "colour",
         "group",
         "against",
+        "heads",
+        "marked",
     )
 }  # choices that have no meaning for another run
 
