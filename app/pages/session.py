@@ -88,7 +88,8 @@ class View(param.Parameterized):
 
     On the compare page, ``partner`` is the run that ``run`` is compared with (0 = the default choice), which has its
     own snapshot and roots; ``side`` says which of the two ``topic`` belongs to.  The table lists at most ``pairs``
-    pairs of the layer ``listed`` (0 = all) in the order ``sort``; ``identical`` says whether equal settings are shown.
+    pairs of the layer ``listed`` (0 = all) in the order ``sort``; ``identical`` says whether equal settings are shown,
+    ``whole`` whether both whole trees, the table, all figures, the curves and the settings are.
 
     On the documents page, ``documents`` are the chosen documents of the corpus (one, or two to interpolate between),
     ``trail`` is the topic or path whose words are marked, ``steps`` the number of interpolated points and ``mixed`` the
@@ -143,6 +144,7 @@ class View(param.Parameterized):
     sort: Any = param.Selector(default="change", objects=list(SORT_WORDS))
     listed = param.Integer(default=0, bounds=(0, 999))
     pairs = param.Integer(default=40, bounds=(1, 100_000))
+    whole: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     identical: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     documents = TupleParameter(param.Integer(default=0, bounds=(0, None)), most=2, different=False)
     trail = TupleParameter(TopicParameter())

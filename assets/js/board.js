@@ -356,7 +356,7 @@ export function render({model, view}) {
     if (event.target.closest("[data-do=select]")) { unroll(false) } // what was chosen is shown instead
     const element = event.target.closest("[data-do],[data-open],[data-close],[data-copy],[data-quote],a[data-go]")
     if (!element || element.nodeName === "FORM" || element.disabled) { return }
-    if (element.nodeName === "A") {
+    if (element.nodeName.toUpperCase() === "A") { // of a picture in small letters
       if (event.ctrlKey || event.metaKey || event.shiftKey) { return }
       event.preventDefault()
     }
