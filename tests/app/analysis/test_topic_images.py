@@ -35,7 +35,7 @@ def test_cards_of_popular_topics_are_pictures_and_not_pixels_by_name(hierarchy: 
 
 def test_roots_are_small_pictures_until_they_have_a_name(hierarchy: Hierarchy) -> None:
     root = hierarchy.nodes(2)[0]
-    state = ControlState(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
+    state = ControlState(chosen=True, hidden=0, wide=False, formats=("svg",))
     assert draw_controls(hierarchy, TreeChoice((root,)), state).count("<img") == 1
     named = replace(hierarchy, labels={root: "the round ones"})
     html = draw_controls(named, TreeChoice((root,)), state)
