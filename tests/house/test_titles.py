@@ -16,7 +16,7 @@ from topiary.app.views.compare.strip import draw_strip
 from topiary.app.views.compare.table import PairListing, draw_pair_table, list_edge_changes
 from topiary.app.views.compare.trees import choose_first_cut, draw_trees
 from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list
-from topiary.app.views.explore.controls import ControlState, draw_controls, draw_map_legend
+from topiary.app.views.explore.controls import draw_map_legend
 from topiary.app.views.explore.detail import PanelState, draw_topic
 from topiary.app.views.explore.tree_head import draw_rows, draw_share_bar, list_top_rows
 from topiary.app.views.markup import draw_options, draw_title
@@ -106,7 +106,6 @@ def test_every_part_of_a_page_has_the_whole_title_where_it_shows_a_part(hierarch
     titles, other = list_titles(hierarchy), make_hierarchy((20, 12, 6), seed=2, labels={(3, 1): NAMES[2]})
     comparison = compare(hierarchy, other)
     changes, roots = find_edge_changes(comparison, 1.0), tuple(hierarchy.nodes(3))
-    state = ControlState(chosen=True, hidden=0, wide=False, formats=("svg",))
     trees = draw_trees(comparison, changes, choose_first_cut(comparison, 1.0, 40))
     for svg in (draw_tree(hierarchy, TreeChoice(roots, 0.0)).svg, trees.a):
         tips = dict(re.findall(r'data-id="(L[^"]+)"[^>]*data-tip="(.*?)&#10;', svg))
@@ -116,7 +115,6 @@ def test_every_part_of_a_page_has_the_whole_title_where_it_shows_a_part(hierarch
         "cards": "".join(
             draw_topic_list(hierarchy, layer, TopicMarks(light=True), SearchResult("")) for layer in (1, 2, 3)
         ),
-        "controls": draw_controls(hierarchy, TreeChoice(roots), state),
         "bar": draw_share_bar(hierarchy, 3, (), 400.0),
         "rows": draw_rows(hierarchy, list_top_rows(hierarchy), None),
         "details": "".join(draw_topic(hierarchy, root, 0.0, [], PanelState(root=True)) for root in roots),

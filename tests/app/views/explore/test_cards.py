@@ -119,7 +119,8 @@ def test_a_topic_shows_its_words_relatives_and_documents(hierarchy: Hierarchy) -
         assert any(attributes.get("data-id") == format_identity(child.node) for _, attributes in page.tags)
     for word in hierarchy.top_words(node, 30):
         assert replace_unprintable(word.text) in page.text
-    for text in ("A title", "some text", "label", "0.25", format_identity(node), f"rank 1 of {hierarchy.widths[1]}"):
+    place = f"Top layer · largest of {hierarchy.widths[1]}"
+    for text in ("A title", "some text", "label", "0.25", "25%", format_identity(node), place):
         assert text in page.text
 
 
@@ -370,10 +371,13 @@ def test_words_that_are_everywhere_are_listed_beneath_the_topics() -> None:
 
 def test_a_layer_of_pictures_has_neither_a_choice_of_words_nor_their_quality() -> None:
     pictures = make_hierarchy((6, 3), n_words=20, image_shape=(4, 5))
-    words = draw_topic_list(make_hierarchy((6, 3)), 1, TopicMarks(), SearchResult(""))
-    for part in ('data-do="relevance"', 'data-input="relevance"', "ex-quality"):
-        assert part in words
-        assert part not in draw_topic_list(pictures, 1, TopicMarks(), SearchResult(""))
+    words = make_hierarchy((6, 3))
+    assert "ex-quality" in draw_topic_list(words, 1, TopicMarks(), SearchResult(""))
+    assert "ex-quality" not in draw_topic_list(pictures, 1, TopicMarks(), SearchResult(""))
+    state = ControlState(chosen=False, hidden=0, wide=False, formats=("svg",))
+    for part in ('data-do="relevance"', 'data-input="relevance"'):
+        assert part in draw_controls(words, TreeChoice((words.nodes(2)[0],)), state)
+        assert part not in draw_controls(pictures, TreeChoice((pictures.nodes(2)[0],)), state)
 
 
 def test_a_background_topic_is_written_in_a_paler_ink_in_the_tree() -> None:
