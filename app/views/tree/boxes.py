@@ -148,7 +148,9 @@ TAG = 16.0  # font size of a tag at the foot of a box; it can be read in a pictu
 
 def make_room(box: TopicBox, tag: str) -> TopicBox:
     """Return a box with room for a tag at its foot."""
-    return box._replace(width=max(box.width, TAG * measure_text(tag) + 2 * PADDING), height=box.height + 1.4 * TAG)
+    return box._replace(
+        width=max(box.width, BOLD * TAG * measure_text(tag) + 2 * PADDING), height=box.height + 1.4 * TAG
+    )
 
 
 def measure_head(identity: str, share: str) -> float:

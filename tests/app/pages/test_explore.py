@@ -287,7 +287,8 @@ def test_where_nothing_is_joined_the_next_threshold_is_offered_on_the_canvas() -
 
 def test_roots_that_are_no_longer_joined_do_not_stay_while_training_goes_on() -> None:
     hierarchy = make_hierarchy((60, 25, 8))
-    session = Session(hierarchy, detail="paper")
+    session = Session(hierarchy)
+    session.handle("detail", value="paper")
     first = hierarchy.at_rank(3, 1)
     assert format_identity(first) in session.roots()
     flat = hierarchy.phi[2].copy()
