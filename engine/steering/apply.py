@@ -25,7 +25,7 @@ from topiary.engine.steering.edit import (
     EditRefused,
     EditResult,
 )
-from topiary.engine.steering.guide import ABSENT, CUT
+from topiary.engine.steering.guide import ABSENT
 
 LEAST_DOCUMENTS = 10  # of a new topic; from fewer, the words of a carve are those of single documents
 SOURCES, MOST_SOURCES = 0.8, 3  # a new topic is carved out of the topics with this share of its words, three at most
@@ -144,7 +144,7 @@ def _merge(draft: Draft, edit: Edit) -> Outcome:
 
     def give_row(table: FloatArray) -> None:
         table[a] += table[b]
-        table[b] = CUT * table[a]
+        table[b] = 0.0
 
     if layer == 1 and draft.holds_tokens:
         draft.topics[draft.topics == b] = a
@@ -167,7 +167,7 @@ def _remove(draft: Draft, edit: Edit) -> Outcome:
         draft.scatter_topic(draft.topics == k, k)
 
     def cut_row(table: FloatArray) -> None:
-        table[k] *= CUT
+        table[k] = 0.0
 
     _take_away(draft, edit.layer, k)
     draft.change_rows(edit.layer, cut_row)
@@ -286,7 +286,7 @@ def _choose_sources(held: Array) -> Array:
 def _choose_column(draft: Draft, topics: tuple[int, ...], kept: int = -1) -> int:
     """Return a column for a new topic: the one asked for, one that is free, or a new one."""
     if topics:
-        k = draft.find_column(1, topics[0])
+        k = draft.find_column(1, topics[0], alive=False)
     else:
         taken = np.concatenate([draft.steering.prior[:, 1], draft.steering.pinned[draft.steering.pinned[:, 0] == 1, 1]])
         counts = draft.count_topics()

@@ -11,7 +11,7 @@ import numpy as np
 from topiary.engine.contract import Array, Batch, FloatArray
 from topiary.engine.gibbs.local import find_token_starts
 from topiary.engine.jit import compiled
-from topiary.engine.streams import Stream, draw_uniform
+from topiary.engine.streams import EDIT, Stream, draw_uniform, start_stream
 
 SCANS = 20  # Gibbs scans in which tokens choose between two topics
 HELD = 0.1  # pseudo-tokens of each of the two topics in a document
@@ -122,3 +122,13 @@ def scatter_tokens(rng: Stream, table: TokenTable, chosen: Array, closed: Array,
             topics[i] = new
             held[new] += 1.0
     return rng
+
+
+def compile_moves(docs: Batch) -> None:
+    """Compile what edits need, on a few documents, so that the first edit of a run does not wait for it."""
+    table = list_tokens(docs, np.zeros(int(docs.counts.sum()), np.uint16))
+    chosen, n_words = np.ones(len(table.words), np.bool_), int(table.words.max()) + 1
+    rng = halve_tokens(start_stream(0, EDIT, 0, 0), chosen)
+    counts = count_tokens(table, n_words, 2)
+    rng = divide_tokens(rng, table, chosen, table.topics.copy(), 1, np.zeros(n_words), 1.0, counts)
+    scatter_tokens(rng, table, chosen, np.zeros(2, np.bool_), np.ones((n_words, 2)))
