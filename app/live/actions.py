@@ -22,7 +22,8 @@ from topiary.app.analysis.predictions import Classified, store_predictions
 from topiary.app.analysis.refinements import SHARE, refine_run
 from topiary.app.ingest.column_kinds import change_kind
 from topiary.app.ingest.options import ImportOptions, OptionError
-from topiary.app.jobs import control, launcher, logs, progress
+from topiary.app.jobs import control, launcher, logs, progress, steering
+from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.ingest_process import RunningImport
 from topiary.app.jobs.logs import read_tail
 from topiary.app.jobs.progress import ImportNotice, Notice
@@ -246,6 +247,26 @@ class Actions:
         row = control.continue_run(self._writing(), run, str(self.visitor))
         self.feed.look()
         return row
+
+    def steer(self, run: int, orders: Sequence[EditOrder], steps: int) -> int:
+        """Add edits to the journal of a run and have them made; return the run that makes them.
+
+        Raises
+        ------
+        EditRefused
+            When one of them cannot be made; then none is added.
+        """
+        db = self._writing()
+        steering.queue_edits(db, run, orders, who=str(self.visitor))
+        made = steering.apply_edits(db, run, steps, str(self.visitor))
+        self.feed.look()
+        return made.number
+
+    def undo_edit(self, run: int, number: int) -> int:
+        """Undo an edit and those after it, and return the run that goes on; see :func:`app.jobs.steering.undo_edit`."""
+        made = steering.undo_edit(self._writing(), run, number, str(self.visitor))
+        self.feed.look()
+        return made.number
 
     def log(self, run: int, lines: int = 40) -> tuple[str, list[str]]:
         """Return the path of a run's log on this machine and the last lines of the log."""
