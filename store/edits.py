@@ -125,6 +125,13 @@ def list_edits(db: Database, run: int) -> list[EditRow]:
         return _read_edits(connection, run)
 
 
+@retry_reads
+def find_last_edit(db: Database, run: int) -> int:
+    """Return the number of the last edit of a run; 0 without one."""
+    with db.read() as connection:
+        return connection.execute(select(func.max(edits.c.edit)).where(edits.c.run == run)).scalar() or 0
+
+
 def withdraw_edits(db: Database, run: int, numbers: Sequence[int], message: str) -> None:
     """Withdraw edits that still wait, all or none, for a reason.
 
@@ -168,22 +175,21 @@ def take_edits(db: Database, run: int, attempt: int, numbers: Sequence[int], ste
     return db.transact(work)
 
 
-def record_edit(db: Database, attempt: int, row: EditRow) -> None:
-    """Write what an edit did, and the name that it gives to a topic.
+def record_edit(db: Database, attempt: int, row: EditRow, named: tuple[int, int | None] | None = None) -> None:
+    """Write what an edit did; ``named`` are layer and number of the topic that gets its name, if it has one.
 
     Raises
     ------
     LostClaim
         If another attempt has taken over.
     """
-    names = ("topics", "state", "message", "topic", "changed", "tokens", "documents", "perplexity_before")
-    placed = (row.layer + 1, row.topics[1]) if row.kind == "place" else (row.layer, row.topic)
+    names = ("state", "message", "topic", "changed", "tokens", "documents", "perplexity_before")
 
     def work(connection: Connection) -> None:
         own_run(connection, row.run, attempt)
         _update_edit(connection, row.run, row.edit, **{name: getattr(row, name) for name in names})
-        if row.name and row.state == APPLIED and placed[1] is not None and placed[1] > 0:
-            subject = {"run": row.run, "layer": placed[0], "topic": placed[1]}
+        if row.name and named is not None and named[1] is not None:
+            subject = {"run": row.run, "layer": named[0], "topic": named[1]}
             is_topic = [topic_labels.c[name] == value for name, value in subject.items()]
             connection.execute(delete(topic_labels).where(*is_topic))
             connection.execute(insert(topic_labels).values(text=row.name, **subject))

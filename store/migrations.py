@@ -22,8 +22,8 @@ _BEFORE = "schema_version"  # the table with the version of a store from before 
 
 def _add_journal(connection: Connection) -> None:
     """Add the table with the edits of runs."""
-    wholes = "run edit layer step tokens documents".split()
-    texts = "state kind topics words strength name author message changed".split()
+    wholes = ("run", "edit", "layer", "step", "tokens", "documents")
+    texts = ("state", "kind", "topics", "words", "strength", "name", "author", "message", "changed")
     kinds = [(name, "BIGINT NOT NULL") for name in wholes] + [(name, "TEXT NOT NULL") for name in texts]
     double = "DOUBLE" if connection.dialect.name == "sqlite" else "DOUBLE PRECISION"
     kinds += [("topic", "BIGINT"), ("created", f"{double} NOT NULL")]

@@ -36,6 +36,7 @@ from topiary.engine.hierarchy.tree import Node
 from topiary.store import annotations, corpora, events, full_text, notes, queue, runs
 from topiary.store.corpus_rows import CorpusColumn, CorpusRow
 from topiary.store.database import Database, open_database, open_existing
+from topiary.store.edits import EditRow
 from topiary.store.errors import StoreError
 from topiary.store.notes import NewNote, NoteRow
 from topiary.store.run_rows import RunRow
@@ -248,25 +249,22 @@ class Actions:
         self.feed.look()
         return row
 
-    def steer(self, run: int, orders: Sequence[EditOrder], steps: int) -> int:
-        """Add edits to the journal of a run and have them made; return the run that makes them.
+    def steer(self, run: int, orders: Sequence[EditOrder], author: str = "") -> RunRow:
+        """Add edits to the journal of a run, all or none, have them made, and return the run that makes them.
 
-        Raises
-        ------
-        EditRefused
-            When one of them cannot be made; then none is added.
+        See :func:`app.jobs.steering.queue_edits` and :func:`app.jobs.steering.apply_edits`.
         """
         db = self._writing()
-        steering.queue_edits(db, run, orders, who=str(self.visitor))
-        made = steering.apply_edits(db, run, steps, str(self.visitor))
+        steering.queue_edits(db, run, orders, author, str(self.visitor))
+        row = steering.apply_edits(db, run, who=str(self.visitor))
         self.feed.look()
-        return made.number
+        return row
 
-    def undo_edit(self, run: int, number: int) -> int:
-        """Undo an edit and those after it, and return the run that goes on; see :func:`app.jobs.steering.undo_edit`."""
-        made = steering.undo_edit(self._writing(), run, number, str(self.visitor))
+    def undo_edit(self, run: int, number: int) -> RunRow:
+        """Undo an edit and all after it; see :func:`app.jobs.steering.undo_edit`."""
+        row = steering.undo_edit(self._writing(), run, number, str(self.visitor))
         self.feed.look()
-        return made.number
+        return row
 
     def log(self, run: int, lines: int = 40) -> tuple[str, list[str]]:
         """Return the path of a run's log on this machine and the last lines of the log."""

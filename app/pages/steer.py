@@ -18,12 +18,13 @@ from topiary.app.pages.measured import find_topics
 from topiary.app.pages.messages import LatestRequest, TreePage, list_moments, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.explore.controls import SnapshotOption
-from topiary.app.views.steer import MORE_STEPS, SteerContents, draw_steer_head, draw_steer_note, draw_steering
+from topiary.app.views.steer import SteerContents, draw_steer_head, draw_steer_note, draw_steering
 from topiary.app.views.theme import read_style
 from topiary.app.views.tree.layout import WIDE
 from topiary.app.views.tree.tiles import TileRows, TilesChoice, draw_tiles
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import SEED, STRENGTHS, EditRefused
+from topiary.store.run_rows import RunRow
 
 _WATCHED = ["page", "run", "snapshot", "layer", "topic"]
 _MOST_DRAFTS = 100
@@ -219,11 +220,11 @@ class SteerPage(TreePage):
             return
         drafts, run = tuple(self._drafts), self._view.run
         self._context.later(
-            partial(self._context.actions.steer, run, drafts, MORE_STEPS), partial(self._receive_applied, run, drafts)
+            partial(self._context.actions.steer, run, drafts), partial(self._receive_applied, run, drafts)
         )
 
-    def _receive_applied(self, run: int, drafts: tuple[EditOrder, ...], made: int) -> None:
-        self._drafts = [each for each in self._drafts if each not in drafts]
+    def _receive_applied(self, run: int, drafts: tuple[EditOrder, ...], row: RunRow) -> None:
+        made, self._drafts = row.number, [each for each in self._drafts if each not in drafts]
         if made != run:
             self._context.notify(f"Run {made} goes on from run {run} with {plural(len(drafts), 'edit')}.", "success")
             self._open_run(made)
@@ -239,7 +240,8 @@ class SteerPage(TreePage):
             partial(self._context.actions.undo_edit, run, number), partial(self._receive_undone, run, number)
         )
 
-    def _receive_undone(self, run: int, number: int, made: int) -> None:
+    def _receive_undone(self, run: int, number: int, row: RunRow) -> None:
+        made = row.number
         if made == run:
             self._context.notify(f"Edit {number} is withdrawn.", "success")
             self._fetch()

@@ -9,6 +9,8 @@ import numpy as np
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.journal import JournalEntry
 from topiary.app.jobs.edit_orders import EditOrder
+from topiary.app.jobs.plan import STEPS
+from topiary.app.jobs.steering import MORE
 from topiary.app.names import plural
 from topiary.app.views.html import render
 from topiary.app.views.text import format_percent, shorten
@@ -16,7 +18,6 @@ from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import BAN, KEEP, MERGE, OUT, PLACE, SEED, STRENGTHS
 
 WORDS = 12  # words of a topic that can be edited where they stand
-MORE_STEPS = 50  # steps that a run which has ended is trained on with edits
 _ALIKE, _OFFERED = 0.6, 8  # likeness from which two topics are offered to be merged, and partners offered
 _LEADING, _EVERYWHERE = 10, 0.25  # words of a topic that lead it, and the share of topics that a word to ban leads
 _SUGGESTED = 4  # suggestions of a kind
@@ -94,7 +95,6 @@ def draw_steering(contents: SteerContents) -> str:
         apply=describe_apply(len(contents.drafts), contents.step, is_ended=contents.is_ended),
         strengths=[(name, name, _EFFECTS[name]) for name in STRENGTHS],
         effect=_EFFECTS[contents.strength],
-        more=MORE_STEPS,
     )
 
 
@@ -120,7 +120,7 @@ def describe_change(hierarchy: Hierarchy, entry: JournalEntry) -> str:
 
 def describe_apply(n_drafts: int, step: str, *, is_ended: bool) -> str:
     """Return the word of the button that applies the edits."""
-    more = f" and train {MORE_STEPS} more {step}s" if is_ended else ""
+    more = f" and train {MORE} more {STEPS[step]}" if is_ended else ""
     return f"Apply {plural(n_drafts, 'edit')}{more}"
 
 

@@ -24,6 +24,7 @@ SEED, KEEP, OUT, BAN, PIN, UNPIN, MERGE, SPLIT, REMOVE, PLACE = KINDS = (
     "remove",
     "place",  # topics[0] of ``layer`` under topics[1] of the layer above
 )
+WITHOUT_TOKENS = frozenset(KINDS) - {SEED, SPLIT}  # what models do that keep no topics of tokens
 STRENGTHS = {"weak": 0.1, "medium": 0.3, "strong": 1.0}
 
 
@@ -94,6 +95,8 @@ class Steering(NamedTuple):
         Layer, row and column of weights that stay 0: words of layer 1, topics of the layer below of others.
     pinned : (topics, 2) int64
         Layer and column of the topics that no step moves.
+    removed : (topics, 2) int64
+        Layer and column of the topics that edits took away, which are free for new ones.
     banned : (words, 2) float64
         Words that say nothing about topics, and the share of training tokens that each has.
     applied : () int64
@@ -103,6 +106,7 @@ class Steering(NamedTuple):
     prior: Array
     out: Array
     pinned: Array
+    removed: Array
     banned: Array
     applied: Array
 
@@ -114,6 +118,7 @@ def read_steering(arrays: Sequence[Array]) -> Steering:
     return Steering(
         np.zeros((0, 3), np.int64),
         np.zeros((0, 3), np.int64),
+        np.zeros((0, 2), np.int64),
         np.zeros((0, 2), np.int64),
         np.zeros((0, 2)),
         np.array(0, np.int64),

@@ -23,11 +23,11 @@ def test_edits_wait_are_taken_and_say_what_they_did(db):
     (taken,) = edits.take_edits(db, run.number, 1, [1], 7)
     assert (taken.state, taken.step) == (APPLIED, 7)
     done = taken._replace(topic=5, changed=(2, 5), tokens=40, documents=9, perplexity_before=964.0)
-    edits.record_edit(db, 1, done)
+    edits.record_edit(db, 1, done, (1, 5))
     edits.record_perplexity(db, run.number, 1, [1], 966.5)
     assert edits.list_edits(db, run.number) == [done._replace(perplexity_after=966.5), second]
     (placed,) = edits.take_edits(db, run.number, 1, [2], 7)
-    edits.record_edit(db, 1, placed._replace(topics=(5, 2)))
+    edits.record_edit(db, 1, placed, (2, 2))
     assert annotations.list_labels(db, run.number) == {(1, 5): "doping", (2, 2): "sport"}
 
 

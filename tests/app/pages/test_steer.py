@@ -9,7 +9,7 @@ from page_sessions import PageSession
 from trend_samples import plant_trends
 
 from topiary.app.pages.steer import SteerPage
-from topiary.store import edits
+from topiary.store import edits, runs
 from topiary.store.edits import NewEdit
 
 
@@ -20,14 +20,14 @@ class Actions:
         self.db = db
         self.asked = []
 
-    def steer(self, run, orders, steps):
-        self.asked.append((run, [(each.kind, each.words, each.strength) for each in orders], steps))
+    def steer(self, run, orders):
+        self.asked.append((run, [(each.kind, each.words, each.strength) for each in orders]))
         edits.add_edits(self.db, run, [NewEdit(each.kind, words=(0,)) for each in orders])
-        return run
+        return runs.get_run(self.db, run)
 
     def undo_edit(self, run, number):
         self.asked.append((run, number))
-        return 7
+        return runs.get_run(self.db, run)._replace(number=7) if number == 1 else None
 
 
 class Session(PageSession):
@@ -73,7 +73,7 @@ def test_edits_wait_until_they_are_applied_together(db):
     assert "Apply 2 edits and train 50 more" in session.html  # the run has ended
     assert edits.list_edits(db, 1) == []
     session.say("apply-edits")
-    assert session.actions.asked == [(1, [("out", (word,), "strong"), ("merge", (), "strong")], 50)]
+    assert session.actions.asked == [(1, [("out", (word,), "strong"), ("merge", (), "strong")])]
     assert session.list_waiting() == []
     assert len(re.findall(r'data-key="edit-', session.html)) == 2
 
