@@ -8,8 +8,9 @@ from databases import open_filled
 from page_sessions import PageSession
 from trend_samples import plant_trends
 
+from topiary.app.jobs.edit_orders import check_order, number_words
 from topiary.app.pages.steer import SteerPage
-from topiary.store import edits, runs
+from topiary.store import corpora, edits, runs
 from topiary.store.edits import NewEdit
 
 
@@ -19,15 +20,16 @@ class Actions:
     def __init__(self, db):
         self.db = db
         self.asked = []
+        self.numbers = number_words(corpora.read_vocabulary(db, 1))
 
     def steer(self, run, orders):
         self.asked.append((run, [(each.kind, each.words, each.strength) for each in orders]))
-        edits.add_edits(self.db, run, [NewEdit(each.kind, words=(0,)) for each in orders])
+        edits.add_edits(self.db, run, [check_order(each, self.numbers) for each in orders])
         return runs.get_run(self.db, run)
 
     def undo_edit(self, run, number):
         self.asked.append((run, number))
-        return runs.get_run(self.db, run)._replace(number=7) if number == 1 else None
+        return replace(runs.get_run(self.db, run), number=7)
 
 
 class Session(PageSession):
