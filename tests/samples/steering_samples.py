@@ -1,11 +1,12 @@
 """A DLDA that takes edits in the simplest way, for tests of what surrounds them."""
 
 from topiary.engine import streams
+from topiary.engine.models.dlda import kernel
 from topiary.engine.models.dlda.kernel import DldaKernel
 from topiary.engine.steering.edit import KINDS, EditRefused, EditResult
 
 
-def make_edit(kernel, seed, state, docs, edit):
+def make_edit(_, seed, state, docs, edit):
     """An edit that gives a topic new words: those of the edit, or random ones; nothing can be removed."""
     if edit.kind == "remove":
         raise EditRefused("L1:1 holds all tokens, so nothing can be removed; make another topic first")
@@ -23,5 +24,5 @@ def make_edit(kernel, seed, state, docs, edit):
 
 def steer_dlda(monkeypatch):
     """Let DLDA take edits in this way for the length of a test."""
-    monkeypatch.setattr(DldaKernel, "steers", frozenset(KINDS))
+    monkeypatch.setattr(kernel, "WITHOUT_TOKENS", frozenset(KINDS))
     monkeypatch.setattr(DldaKernel, "edit", make_edit)

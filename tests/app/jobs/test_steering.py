@@ -26,7 +26,7 @@ PLANNED = [
 
 @pytest.fixture(autouse=True)
 def steered(monkeypatch):
-    """DLDA takes edits, and workers are not started."""
+    """DLDA by mini-batches takes edits of a simple kind, and workers are not started."""
     steer_dlda(monkeypatch)
     monkeypatch.setattr(launcher, "start_worker", lambda *_: pytest.fail("no test here needs a worker"))
     monkeypatch.setattr(launcher, "start_queued_runs", lambda _: [])
@@ -179,6 +179,31 @@ def test_a_checkpoint_without_edits_has_the_arrays_of_before(trained):
     assert "edited" not in checkpoints.load_checkpoint(trained, 1).arrays
 
 
+def test_edits_of_a_run_that_sweeps_survive_a_kill(file, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    planned = [
+        NewEdit("seed", words=(3, 4), name="doping", step=5),
+        NewEdit("place", topics=(-1, 2), step=5),
+        NewEdit("ban", words=(30,), step=9),
+        NewEdit("merge", topics=(2, 3), step=14),
+        NewEdit("pin", topics=(1,), step=20),
+    ]
+    whole, broken = (order(file, inference="gibbs", minibatches=30, edits=planned).number for _ in range(2))
+    trainer.train_run(file, whole)
+    assert [(row.state, row.step) for row in edits.list_edits(file, whole)] == [
+        (APPLIED, each.step) for each in planned
+    ]
+    assert edits.list_edits(file, whole)[0].topic == 7
+    assert runs.get_run(file, whole).layers == (7, 3)
+    for writes in (20, 30):
+        assert kill_after(file, broken, writes)
+        runs.requeue_run(file, bury(file, broken))
+    trainer.train_run(file, broken)
+    assert written(file, broken) == written(file, whole)
+    assert journal(file, broken) == journal(file, whole)
+
+
 NUMBERS = number_words(WORDS)
 L1, L2 = (lambda number: Node(1, number - 1)), (lambda number: Node(2, number - 1))
 
@@ -224,7 +249,7 @@ def test_a_model_that_cannot_be_steered_says_which_can(file, monkeypatch):
     ):
         queue_edits(file, run, [BAN])
     other = order(file).number
-    monkeypatch.setattr("topiary.engine.models.dlda.kernel.DldaKernel.steers", frozenset({"seed", "pin"}))
+    monkeypatch.setattr("topiary.engine.models.dlda.kernel.WITHOUT_TOKENS", frozenset({"seed", "pin"}))
     with pytest.raises(EditRefused, match="DLDA knows no edit 'ban'; it knows seed, pin"):
         queue_edits(file, other, [SEED, BAN])
     assert edits.list_edits(file, other) == []
