@@ -22,6 +22,7 @@ os.environ["BOKEH_PERFORM_ERROR_DIAGNOSTICS"] = os.environ["BOKEH_VALIDATE_DOC"]
 
 import panel as pn
 import panel_material_ui as pmui  # registers its bundle before the first page
+from bokeh.settings import settings
 from tornado.ioloop import PeriodicCallback
 from tornado.routing import PathMatches, Rule
 from tornado.websocket import WebSocketClosedError
@@ -222,6 +223,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
     repair_message_order()
     repair_current_document()
     pn.extension(notifications=True, browser_info=False)
+    settings.resources = "server"  # whatever BOKEH_RESOURCES and what ran before say: nothing comes from elsewhere
     pn.config.exception_handler = _show_error
     dist = Path(pn.__file__).parent / "dist"
     is_far = address not in LOOPBACK or bool(reach.proxies)
