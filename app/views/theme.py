@@ -17,7 +17,19 @@ SERIES = ("#0B9B74", "#E08E00", "#3D94D1", "#C8699C", "#D5602B", "#7F8C86")
 DASHES = ("solid", "dashed", "dotdash", "dotted", "dashdot", [8, 3, 2, 3])
 # Style sheets that components adopt.
 STYLES = "styles"  # the path below which the server sends the shared style sheets
-SHARED_STYLES = ("board", "film", "explore", "compare", "documents", "classes", "seeds", "trends", "document_map")
+SHARED_STYLES = (
+    "board",
+    "menu",
+    "film",
+    "explore",
+    "compare",
+    "documents",
+    "classes",
+    "seeds",
+    "trends",
+    "document_map",
+    "steer",
+)
 LAYERS = ("#7F8C86", "#2E8BC9", "#E08E00", "#C8699C", "#0B9B74", "#8A7BD1")  # 1 grey ink, 2 blue, 3 orange ...
 GAMMA_R = "#D5602B"  # the weights r above the top layer
 MARK = "#7F8C86"  # lines at moments of a run; readable in both themes

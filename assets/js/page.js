@@ -25,6 +25,36 @@ const topiary = {
     }
     return null
   },
+  // What a button with popovertarget opens stands at the button, above it low in the window.  Arrows walk in it; the
+  // browser closes it by Escape or a click elsewhere, and gives the focus back; data-shut on an entry closes it too.
+  menus(root) {
+    const opener = (menu) => root.querySelector(`[popovertarget="${CSS.escape(menu.id)}"]`)
+    const stops = (menu) => [...menu.querySelectorAll("button, input, select, summary")]
+      .filter(each => each.getClientRects().length > 0 && !each.disabled)
+    root.addEventListener("beforetoggle", ({target, newState}) => {
+      const box = target.popover && newState === "open" && opener(target)?.getBoundingClientRect()
+      if (!box) { return }
+      const isLow = box.top > 0.6 * innerHeight
+      const [top, bottom] = isLow ? ["auto", `${innerHeight - box.top + 6}px`] : [`${box.bottom + 6}px`, "auto"]
+      const right = `${Math.max(8, Math.min(innerWidth - box.right, innerWidth - 316))}px`
+      Object.assign(target.style, {top, bottom, right, maxHeight: `${(isLow ? box.top : innerHeight - box.bottom) - 14}px`})
+    }, true)
+    root.addEventListener("click", ({target}) => target.closest("[data-shut]")?.closest("[popover]")?.hidePopover(), true)
+    root.addEventListener("focusout", ({target, relatedTarget: next}) => {
+      const menu = target.closest("[popover]")
+      if (menu && next && !menu.contains(next) && next !== opener(menu)) { menu.hidePopover() }
+    })
+    root.addEventListener("keydown", (event) => {
+      const step = {ArrowDown: 1, ArrowUp: -1}[event.key]
+      const menu = event.target.closest("[popover]")
+      const opened = step === 1 && root.querySelector(`[id="${event.target.getAttribute("popovertarget")}"]`)
+      if (!step || event.target.nodeName === "SELECT" || !(menu || opened)) { return }
+      event.preventDefault()
+      if (opened) { opened.showPopover(); stops(opened)[0]?.focus(); return }
+      const all = stops(menu)
+      all[(all.indexOf(event.target) + step + all.length) % all.length].focus()
+    })
+  },
   // BokehJS takes a component that came later than its page for one made here, and would send the whole of it
   // back with its first message; the server knows it.
   known(model) {

@@ -423,14 +423,8 @@ class _TilePicture:
 
     def _list_parts(self, node: Node) -> str:
         """Return the parents of a child with the part of its words that is in each: ``L3:1=38 L3:4=22``."""
-        hierarchy = self._hierarchy
-        parents = [
-            (each.node, hierarchy.share(each.node) * abs(each.weight))
-            for each in hierarchy.parents(node, hierarchy.widths[-1])
-        ]
-        total = sum(part for _, part in parents)
-        kept = [(parent, part / total) for parent, part in parents if total > 0 and part / total >= _LEAST_PART]
-        return " ".join(f"{format_identity(parent)}={100 * part:.0f}" for parent, part in kept)
+        kept = [each for each in self._hierarchy.belongs(node) if each.weight >= _LEAST_PART]
+        return " ".join(f"{format_identity(each.node)}={100 * each.weight:.0f}" for each in kept)
 
 
 def _break_title(title: str, width: float, most: int) -> tuple[str, ...] | None:
