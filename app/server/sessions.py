@@ -170,7 +170,7 @@ def make_session_options() -> dict[str, Any]:
         "sign_sessions": True,
         "secret_key": generate_secret_key().encode(),
         "include_headers": [],  # headers would include the cookie of the login, and the page would contain it
-        "include_cookies": ["topiary_theme"],
+        "include_cookies": ["topiary_theme", "topiary_window"],
         "websocket_max_message_size": LARGEST_MESSAGE,
         "websocket_ping_interval": PING,
         "websocket_ping_timeout": PING,

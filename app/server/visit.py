@@ -1,6 +1,7 @@
 """One session: the frame around the pages, the address bar, and the connection to the feed."""
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -108,13 +109,14 @@ class SessionShell:
     ----------
     query : str
         The query of the URL that the visitor opened.
-    dark : bool
-        Whether to begin with the dark theme.
+    cookies : mapping
+        What the visitor's browser remembers: the theme, and the size of the window of a picture.
     visitor : Visitor
         The visitor; for a viewer, changes are refused and their buttons are disabled.
     """
 
-    def __init__(self, site: Site, query: str, *, dark: bool, visitor: Visitor = Visitor()) -> None:  # noqa: B008
+    def __init__(self, site: Site, query: str, cookies: Mapping[str, str], visitor: Visitor = Visitor()) -> None:  # noqa: B008
+        dark = cookies.get("topiary_theme") == "dark"
         self._site = site
         self._actions = site.actions.on_behalf_of(visitor)
         self._visitor = visitor
@@ -147,6 +149,7 @@ class SessionShell:
             soon=self.soon,
             notify=self.notify,
             dark=dark,
+            window=read_size(cookies.get("topiary_window", "")),
         )
         self._bar = Board(on_message=self._on_bar)
         self._router = AddressBar(self._on_address, query=session.to_query(self.view))
@@ -465,13 +468,19 @@ def _list_sheets() -> tuple[str, ...]:
     return tuple(f"static/extensions/panel/{name}?v={pn.__version__}" for name in names)
 
 
+def read_size(text: str) -> dict[str, int]:
+    """Return width and height in a text such as ``1010x652``; nothing of any other."""
+    sides = re.fullmatch(r"([0-9]{2,5})x([0-9]{2,5})", text)
+    return {"width": int(sides[1]), "height": int(sides[2])} if sides else {}
+
+
 def open_session(site: Site) -> Viewable:
     """Begin a session for the current request; return its page."""
     query = urlencode(pn.state.session_args, doseq=True)
     context = getattr(pn.state.curdoc, "session_context", None)
     login = str(context.token_payload.get("login", "")) if context is not None else ""
     visitor = site.authentication.make_visitor(login, str(getattr(getattr(context, "request", None), "remote_ip", "")))
-    shell = SessionShell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
+    shell = SessionShell(site, query, pn.state.cookies, visitor)
     remove_session = site.authentication.logins.add_session(login, shell.end)
 
     def on_destroyed(_: object) -> None:
