@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -94,7 +95,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 first_paint(chromium, url, row, arguments.visits, bare)
                 large_tree(chromium, url, row, arguments.visits, bare[1])
                 new_snapshot(chromium, url, db, row, arguments.visits, bare[1])
-                asyncio.run(crowd(f"{url}?page=explore&run={row.number}", f"{url}favicon.ico", arguments.crowd))
+                page, other = f"{url}?page=explore&run={row.number}", f"{url}favicon.ico"
+                with ThreadPoolExecutor(1) as thread:  # this one has a loop for the browser
+                    thread.submit(asyncio.run, crowd(page, other, arguments.crowd)).result()
         finally:
             db.close()
     return 0
@@ -133,7 +136,7 @@ def visit(chromium: Any, url: str, ready: str, visits: int) -> tuple[list[float]
 
 async def crowd(page: str, other: str, visitors: int) -> None:
     """Have many visitors open a page at once, and time another request again and again meanwhile."""
-    client = AsyncHTTPClient(max_clients=visitors + 1, defaults={"request_timeout": 300.0})
+    client = AsyncHTTPClient(force_instance=True, max_clients=visitors + 1, defaults={"request_timeout": 300.0})
 
     async def time_request(address: str) -> float:
         began = time.perf_counter()
