@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from html import escape
 from time import monotonic
 from typing import Any
@@ -16,7 +16,6 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 from bokeh.models import CustomJS
-from panel.io.resources import parse_template
 from panel.util.parameters import edit_readonly
 from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
@@ -280,7 +279,6 @@ class SessionShell:
             header=[self._bar, self._router, self._callouts],
             main=[self._strip, self._holder],
             theme_config=theme.make_theme_config(),
-            template=make_page_template(),
             dark_theme=dark,
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
@@ -289,7 +287,6 @@ class SessionShell:
             # its changes reads all models of the page.  Nothing displays it, so let it follow an object of its own.
             page.busy = _NeverBusy().param.busy
         page.jscallback(dark_theme=find_asset("js/theme.js").read_text(encoding="utf-8"))
-        self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
         self._document.js_on_event(
             "connection_lost", CustomJS(code=find_asset("js/lost.js").read_text(encoding="utf-8"))
         )
@@ -445,10 +442,9 @@ class SessionShell:
             self._holder[:] = [self._built[name]]
 
 
-@cache
-def make_page_template() -> Any:
-    """Return the compiled template of all pages."""
-    return parse_template(theme.make_template(_list_scripts(), _list_modules(), _list_sheets()))
+def make_page_start() -> theme.PageStart:
+    """Return the beginning of all pages."""
+    return theme.PageStart(_list_scripts(), _list_modules(), _list_sheets())
 
 
 def _list_scripts() -> tuple[str, ...]:
