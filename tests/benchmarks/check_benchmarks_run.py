@@ -148,9 +148,10 @@ def test_the_benchmark_of_a_large_corpus_prints_ratios_to_its_targets(capsys):
 
 @pytest.mark.browser
 def test_the_screen_benchmark_prints_ratios_to_its_targets(capsys):
-    browsed(screen, "--visits", "1")
+    browsed(screen, "--visits", "1", "--crowd", "3")
     out = capsys.readouterr().out
-    assert len(RATIO.findall(out)) == 6
+    assert len(RATIO.findall(out)) == 7
+    assert len(re.findall(r"[\d.]+ times a bare page", out)) == 6
     assert f"tree of {7 * screen.ROOTS} topics" in out
 
 
