@@ -127,7 +127,7 @@ def test_hovering_a_topic_of_one_tree_lights_its_partner_in_the_other(opened, sh
     node(opened, "b", b).and_(opened.locator(".tp-lit")).wait_for()
     assert opened.locator(".cm-tree-b .tp-stage.tp-dim").count() == 1
     node(opened, "b", a).and_(opened.locator(":not(.tp-lit)")).wait_for()  # not the one of the same number
-    opened.get_by_role("heading", name="Compare", exact=True).hover()
+    opened.locator(".cm-say").hover()
     opened.locator(".cm-tree-b .tp-stage:not(.tp-dim)").wait_for()
     edge = opened.locator(".cm-tree-b .tp-edge").first
     ends = edge.get_attribute("data-from"), edge.get_attribute("data-to")
@@ -238,6 +238,7 @@ def test_a_topic_chosen_in_one_tree_is_chosen_everywhere_and_reload_and_back_res
     node(opened, "b", b).and_(opened.locator('[aria-selected="true"]')).wait_for()
     node(opened, "a", a).and_(opened.locator('[aria-selected="true"]')).wait_for()
     assert opened.get_by_label("Order of the topics").input_value() == "margin"
+    opened.locator("summary", has_text="View").click()
     opened.get_by_label("Snapshot of B").select_option(label="Mini-batch 20")
     opened.wait_for_url(re.compile(r"[?&]snapshot=[1-9]"))
     opened.go_back()
