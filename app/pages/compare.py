@@ -59,7 +59,6 @@ from topiary.app.views.compare.trees import (
     list_shared_classes,
     pair_roots,
 )
-from topiary.app.views.theme import read_style
 from topiary.app.views.tree.layout import WIDE
 from topiary.app.views.tree.opening import choose_threshold, find_lower_threshold
 from topiary.app.views.tree.picture import TreeChoice, reveal_topic
@@ -90,7 +89,7 @@ class ComparePage(TreePage):
     switches: ClassVar = ("identical", "whole")
 
     def __init__(self, context: Context) -> None:
-        sheets = ["explore", "compare"]
+        sheets = ["menu", "explore", "compare"]
         board = partial(Board, on_message=self.handle, sheets=sheets)
         self._head = board(css_classes=["cm-top"])
         self._lead = board(css_classes=["cm-lead"])
@@ -129,7 +128,7 @@ class ComparePage(TreePage):
         self.page = pn.Row(
             self._head, self._lead, self._moved, self._legend, self._trees["a"], self._trees["b"], self._offer,
             self._table, self._pair, self._numbers, self._edges, self._curve_place, self._settings,
-            css_classes=["cm-page"], stylesheets=[read_style("compare")], sizing_mode="stretch_width", margin=0,
+            css_classes=["cm-page"], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)

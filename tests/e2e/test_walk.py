@@ -125,7 +125,7 @@ def read_titles(page):
 
 
 @pytest.mark.nightly
-def test_a_raw_table_becomes_a_report_by_page(start_server, store_url, page, new_page, guard, tmp_path):
+def test_a_raw_table_becomes_a_report_by_page(start_server, store_url, page, new_page, guard, tmp_path, choose):
     page.set_default_timeout(BUSY)
     server = start_server(store_url)
     make_corpus(page, server.url, write_speeches(tmp_path / "speeches.csv", PARAGRAPHS))
@@ -151,7 +151,7 @@ def test_a_raw_table_becomes_a_report_by_page(start_server, store_url, page, new
     page.get_by_role("link", name="Explore").click()
     page.locator(".tp-node").first.wait_for()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save report").click()
+        choose(page, "Save", "Report")
         page.get_by_role("dialog", name="Save a report").get_by_role("button", name="Save").click()
     path = tmp_path / "report.html"
     download.value.save_as(path)
