@@ -20,7 +20,7 @@ from topiary.app.machine import find_asset, make_asset_url
 WHY_REFUSED = "You only look here: the analysts' password allows changes"
 CHANGES = (
     "pause", "resume", "resume-here", "stop", "move", "delete", "rename", "demo", "new", "add", "fork", "supervise",
-    "start", "make", "train-more", "refine",
+    "start", "make", "train-more", "more-seeds", "refine",
     "note-add", "note-change", "note-delete", "carry",
     "steer", "apply-edits", "undo-edit",
     "kind", "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",

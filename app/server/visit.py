@@ -152,6 +152,7 @@ class SessionShell:
         )
         self._bar = Board(on_message=self._on_bar)
         self._router = AddressBar(self._on_address, query=session.to_query(self.view))
+        self._waits = False  # whether the page on screen waits for the first topics
         self._strip = Board()  # how far the demo is
         self._callouts = Callouts()
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -319,6 +320,8 @@ class SessionShell:
 
     def _on_tick(self, tick: Tick) -> None:
         self._leave_missing_run(tick)
+        if self._waits:
+            self._show()  # the first topics may be there
         self._draw_bar()
         for listener in self._listeners:
             listener(tick)
@@ -393,7 +396,7 @@ class SessionShell:
         """Draw how far the demo is, which the page of an empty store says itself, and offer its callouts."""
         feed, view = self._site.feed, self.view
         rows = feed.runs()
-        says_so = view.page == "runs" and not view.tab and not rows
+        says_so = (not view.tab if view.page == "runs" else fallback.lacks_runs(feed, view.run, view.page)) and not rows
         progress = None if says_so else measure_gallery(rows, feed.state, feed.notice)
         self._strip.html = top_bar.draw_demo_progress(progress)
         self._callouts.active = is_of_gallery(rows, view.run)
@@ -432,7 +435,8 @@ class SessionShell:
     def _show(self) -> None:
         """Show the page that the view names; build it at its first visit."""
         feed, run, name = self._site.feed, self.view.run, self.view.page
-        if fallback.lacks_runs(feed, run, name):
+        self._waits = fallback.awaits_topics(feed, run, name)
+        if self._waits or fallback.lacks_runs(feed, run, name):
             name = _NO_RUN
         elif name not in WITHOUT_A_RUN and fallback.is_missing(feed, run):
             name = _MISSING_RUN

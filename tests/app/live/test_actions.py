@@ -32,6 +32,7 @@ ASKED = {
     "resume": (1,),
     "move": (1,),
     "retry": (1,),
+    "train_seeds": (1, 4),
     "train_more": (1,),
     "edit": (1, [EditOrder("ban", words=("x",))]),
     "withdraw_edit": (1, 1),
