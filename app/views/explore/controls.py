@@ -137,7 +137,7 @@ def _list_pictures(state: ControlState, pictures: Sequence[tuple[str, str, str]]
     ]
     return [
         *entries,
-        MenuEntry("list", "", "List beside it", state.listed, "All topics, layer by layer", "2", closes=True),
+        MenuEntry("list", "", "List of topics", state.listed, "All topics, layer by layer", "2", closes=True),
     ]
 
 
