@@ -296,6 +296,8 @@ class Kernel(ABC):
         always gathered in the same pieces (:func:`engine.pool.cut_pieces`).  Integers need no fixed order.
     settles : bool
         True if ``settle`` does something.
+    steers : frozenset of str
+        Kinds of edits that :meth:`edit` can do (:data:`engine.steering.edit.KINDS`); empty for models without edits.
     """
 
     batch_size: int
@@ -305,6 +307,7 @@ class Kernel(ABC):
     prediction_work: float = 0.0
     real: bool = False
     settles: bool = False
+    steers: frozenset[str] = frozenset()
 
     @abstractmethod
     def init(self, seed: int) -> Any:
@@ -389,6 +392,18 @@ class Kernel(ABC):
         The snapshot of another model may lack some of these, which then start as in ``init``.  Snapshots are single
         precision, so the restored state is close to the earlier one, not equal to it.
         """
+
+    def edit(self, seed: int, state: Any, docs: Batch, edit: Any) -> tuple[Any, Any]:
+        """Return the state after an edit of a kind in ``steers`` between two steps, and what it did.
+
+        ``edit`` is an :class:`engine.steering.edit.Edit`, and an :class:`engine.steering.edit.EditResult` says what it
+        did; ``docs`` are all training documents.  Raises :class:`engine.steering.edit.EditRefused` with a sentence.
+        """
+        raise ValueError("the topics of this model cannot be edited")
+
+    def takes_edits(self, state: Any) -> bool:
+        """Return whether edits can be made now: of a model that sweeps in the end, once documents have been swept."""
+        return bool(self.steers) and (self.sweeps_after is None or self.local(state) is not None)
 
     def has_converged(self, state: Any) -> bool | None:
         """Return True if further steps would change next to nothing; None for samplers, which never stop changing."""

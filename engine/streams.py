@@ -27,7 +27,7 @@ _MASK64 = (1 << 64) - 1
 # Purposes: the second part of a stream's address, so that no two uses in a step share random numbers.
 INIT, LOCAL, TOPICS, SHAPES, CHAIN, BATCHES, SPLIT, INFER = range(1, 9)
 REDRAW, ENCODER, LABELS, LISTED, DROPPED, LOGITS, MEMBERS, ACTIVATIONS, MOVES = range(9, 18)
-CONCENTRATIONS, BOOTSTRAP = 18, 19
+CONCENTRATIONS, BOOTSTRAP, EDIT = 18, 19, 20
 
 
 class Stream(NamedTuple):

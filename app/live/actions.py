@@ -22,7 +22,8 @@ from topiary.app.analysis.predictions import Classified, store_predictions
 from topiary.app.analysis.refinements import SHARE, refine_run
 from topiary.app.ingest.column_kinds import change_kind
 from topiary.app.ingest.options import ImportOptions, OptionError
-from topiary.app.jobs import control, launcher, logs, progress
+from topiary.app.jobs import control, launcher, logs, progress, steering
+from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.ingest_process import RunningImport
 from topiary.app.jobs.logs import read_tail
 from topiary.app.jobs.progress import ImportNotice, Notice
@@ -35,6 +36,7 @@ from topiary.engine.hierarchy.tree import Node
 from topiary.store import annotations, corpora, events, full_text, notes, queue, runs
 from topiary.store.corpus_rows import CorpusColumn, CorpusRow
 from topiary.store.database import Database, open_database, open_existing
+from topiary.store.edits import EditRow
 from topiary.store.errors import StoreError
 from topiary.store.notes import NewNote, NoteRow
 from topiary.store.run_rows import RunRow
@@ -244,6 +246,23 @@ class Actions:
     def train_more(self, run: int) -> RunRow:
         """Start a run that continues one from its last snapshot; see :func:`app.jobs.control.continue_run`."""
         row = control.continue_run(self._writing(), run, str(self.visitor))
+        self.feed.look()
+        return row
+
+    def steer(self, run: int, orders: Sequence[EditOrder], author: str = "") -> RunRow:
+        """Add edits to the journal of a run, all or none, have them made, and return the run that makes them.
+
+        See :func:`app.jobs.steering.queue_edits` and :func:`app.jobs.steering.apply_edits`.
+        """
+        db = self._writing()
+        steering.queue_edits(db, run, orders, author, str(self.visitor))
+        row = steering.apply_edits(db, run, who=str(self.visitor))
+        self.feed.look()
+        return row
+
+    def undo_edit(self, run: int, number: int) -> RunRow:
+        """Undo an edit and all after it; see :func:`app.jobs.steering.undo_edit`."""
+        row = steering.undo_edit(self._writing(), run, number, str(self.visitor))
         self.feed.look()
         return row
 

@@ -64,7 +64,6 @@ from topiary.app.views.explore.tree_head import describe_tree, draw_rows, draw_s
 from topiary.app.views.explore.word_card import WordPassages, draw_word_card
 from topiary.app.views.filters import draw_selection
 from topiary.app.views.save_report import ReportScope, list_report_scopes
-from topiary.app.views.theme import read_style
 from topiary.app.views.tree.layout import WIDE
 from topiary.app.views.tree.map_svg import MapChoice, draw_map
 from topiary.app.views.tree.opening import (
@@ -151,7 +150,7 @@ class ExplorePage(TreePage):
         self.helpers = self._tables, self._reports, self._refine, self._notes, DocumentFilters(context)
         self.page = pn.Row(
             self._controls, self._list, self._tops, self._tree, self._offer, self._detail, self._foot,
-            css_classes=["ex-page"], stylesheets=[read_style("explore")], sizing_mode="stretch_width", margin=0,
+            css_classes=["ex-page"], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)

@@ -23,7 +23,7 @@ function save({name, text}) {
 }
 
 export function render({model, view}) {
-  topiary.adopt(view.shadow_el, ["film", "menu"])
+  topiary.adopt(view, [], ["film", "menu"])
   topiary.known(view.model)
   const bar = make("div", "fm-bar")
   bar.setAttribute("role", "group")

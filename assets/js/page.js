@@ -1,18 +1,21 @@
-// What every page has before its components: their code is run as it stands, and they share style sheets.
+// What every page has before its components: their code is run as it stands, and they share style sheets.  It runs
+// between BokehJS and Panel.
 
 const topiary = {
-  sheets: new Map(), // by name; the text stands in the page's head
+  sheets: new Map(), // by name; topiary_styles has their texts
   playing: null, // the film that plays, and whether its first snapshot was written into the address bar
   sheet(name) {
     if (!this.sheets.has(name)) {
       const made = new CSSStyleSheet()
-      made.replaceSync(document.getElementById(`tp-${name}-css`)?.textContent ?? "")
+      made.replaceSync(topiary_styles[name] ?? "")
       this.sheets.set(name, made)
     }
     return this.sheets.get(name)
   },
-  adopt(root, names) {
-    root.adoptedStyleSheets = [...root.adoptedStyleSheets, ...names.map((name) => this.sheet(name))]
+  adopt(view, names, own = []) { // names: also in the layout where the component stands
+    for (const [root, all] of [[view.shadow_el, [...own, ...names]], [view.parent?.shadow_el, names]]) {
+      if (root) { root.adoptedStyleSheets = [...new Set([...root.adoptedStyleSheets, ...all.map(name => this.sheet(name))])] }
+    }
   },
   seek(selector, root = document) { // the first seen element that a selector names, in any shadow
     for (const each of root.querySelectorAll("*")) {
@@ -61,3 +64,22 @@ const topiary = {
 
 // Panel would read every module letter by letter for imports by bare name; no module of ours has any.
 window.importShim = Object.assign((address) => import(address), {addImportMap() {}})
+
+// Of Panel's models, the page has those below.  The others would need two more libraries of BokehJS, each a third of a
+// megabyte; of these, two classes that the ones below extend or name are layouts here.
+{
+  const models = {Column: "models/column", ReactComponent: "models/react_component", ReactiveESM: "models/reactive_esm"}
+  const widget = "topiary/widget"
+  const register = Bokeh.register_plugin
+  Bokeh.register_plugin = (modules, entry, aliases) => {
+    modules[aliases["models/index"]] = (require, _, exports) => {
+      Object.entries(models).forEach(([name, path]) => { exports[name] = require(path)[name] })
+    }
+    modules[widget] = (require, _, exports) => {
+      const {LayoutDOM, LayoutDOMView} = require("@bokehjs/models/layouts/layout_dom")
+      Object.assign(exports, {Widget: LayoutDOM, WidgetView: LayoutDOMView, Markup: LayoutDOM, MarkupView: LayoutDOMView})
+    }
+    const lacking = Object.fromEntries(["widget", "markup"].map(name => [`models/widgets/${name}`, widget]))
+    return register(modules, entry, {...aliases, ...lacking})
+  }
+}

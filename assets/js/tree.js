@@ -28,7 +28,7 @@ function place_of(node) {
 }
 
 export function render({model, view}) {
-  topiary.adopt(view.shadow_el, model.sheets)
+  topiary.adopt(view, model.sheets)
   topiary.known(view.model)
   const stage = element("div", "tp-stage")
   const canvas = document.createElementNS(NS, "svg")

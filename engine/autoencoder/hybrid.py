@@ -27,6 +27,7 @@ from topiary.engine.gpu.devices import Device
 from topiary.engine.gpu.sweeps import choose_sweeper
 from topiary.engine.hierarchy import topics
 from topiary.engine.pool import Pool
+from topiary.engine.steering.guide import keep_steering, restore_steering
 from topiary.engine.topic_moves import steps
 from topiary.engine.topic_moves.steps import Variables
 from topiary.engine.widths import GrowthRule
@@ -45,7 +46,7 @@ class State(NamedTuple):
     moments of ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights``
     while labels are learned, else none; ``since`` () int64 each, only in a run that continues another one: the step
     after which the encoder begins, and the step after which labels count; ``others`` the further encoders of sDATM
-    (see :func:`join_encoders`).
+    (see :func:`join_encoders`); ``steering`` that of :class:`engine.steering.edit.Steering`, () before the first edit.
     """
 
     t: Array
@@ -66,6 +67,7 @@ class State(NamedTuple):
     steady: tuple[FloatArray, ...] = ()
     since: tuple[Array, ...] = ()
     others: tuple[FloatArray, ...] = ()
+    steering: tuple[Array, ...] = ()
 
     @property
     def encoder_age(self) -> int:
@@ -190,7 +192,7 @@ def keep_state(state: State) -> dict[str, Array]:
     arrays: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
     arrays |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
     arrays |= {"encoder_since": state.since[0]} if state.since else {}
-    arrays |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
+    arrays |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)} | keep_steering(state.steering)
     return arrays | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
 
 
@@ -207,6 +209,7 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
     t = int(arrays["t"]) if continues else 0
     zeros, spread = tuple(np.zeros(width) for width in layers), _start_spread(at)
     names, born = widths.restore_names(arrays, phi, t, read_rule(at.config))
+    steering, phi = restore_steering(arrays, phi, names)
     scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
     own_weights = restore_weights(arrays, "weights", fresh)
     since = _find_since(at, arrays, t, encodes=own_weights is not fresh, report=extra_weights is not extra)
@@ -223,6 +226,7 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
         weights=weights,
         since=since,
+        steering=steering,
         **_start_moments(at, weights, phi, r),
     )
 

@@ -17,6 +17,10 @@ from topiary.engine.contract import Array, Batch, FloatArray, Info, Kernel, Loca
 from topiary.engine.gibbs.collapsed import SweepPlan
 from topiary.engine.gibbs.local import LayerCounts, SweepSums
 from topiary.engine.gpu.devices import read_arrays
+from topiary.engine.steering.apply import apply_edit
+from topiary.engine.steering.draft import copy_layers, replace_layers
+from topiary.engine.steering.edit import KEEP, WITHOUT_TOKENS, Edit, EditResult
+from topiary.engine.steering.guide import hide_banned, read_guide
 from topiary.engine.streams import Address
 from topiary.engine.topic_moves import steps
 
@@ -77,6 +81,7 @@ class HybridKernel(Kernel):
         self.at, self.config = at, at.config
         self.batch_size = at.config.batch_size
         self.work = hybrid.estimate_work(at.config.layers)
+        self.steers = WITHOUT_TOKENS - {KEEP} if _uses_own_bound(at) else WITHOUT_TOKENS
 
     def init(self, seed: int) -> State:
         """Return the first state."""
@@ -91,8 +96,8 @@ class HybridKernel(Kernel):
         return move_state(self.at, seed, state, statistics)
 
     def topics(self, state: State) -> Topics:
-        """Return the topics."""
-        return Topics(state.phi, state.r)
+        """Return the topics, without banned words."""
+        return Topics((hide_banned(state.phi[0], state.steering), *state.phi[1:]), state.r)
 
     def infer(self, seed: int, state: State, docs: Batch, sweeps: Sweeps | None = None) -> Local:
         """Return posterior means of theta of every layer, by the encoder."""
@@ -115,6 +120,13 @@ class HybridKernel(Kernel):
     def restore(self, seed: int, arrays: dict[str, Array]) -> State:
         """Return the state that continues a snapshot."""
         return hybrid.restore_state(self.at, seed, arrays)
+
+    def edit(self, seed: int, state: State, docs: Batch, edit: Edit) -> tuple[State, EditResult]:
+        """Return the state after an edit of its topics, and what it did; encoders learn it in the steps that follow."""
+        config, pool = self.config, self.at.sampler.pool
+        draft = copy_layers(state, docs, config.list_etas(len(state.phi)), config.layers[0], pool)
+        result = apply_edit(draft, seed, edit)
+        return replace_layers(state, draft), result
 
 
 def gather_statistics(
@@ -146,15 +158,21 @@ def move_state(
         moved = _climb_others(at, seed, state, moved, statistics, head)
     own_pass, topic_rate = statistics.encoders[0], config.topic_rate * _compute_slowdown(state)
     sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)
+    guide, old = read_guide(state.steering, state.names), state.phi
     elbo = statistics.bound / statistics.judged if statistics.judged else own_pass.elbo / max(1, n)
     if _uses_own_bound(at):
         state = _climb_topics(at, moved, [slopes / n for slopes in (*own_pass.topics, own_pass.shapes)], topic_rate)
     else:
         counts = _scale_counts(at, seed, state, statistics)
+        if guide:
+            counts = counts._replace(tables=guide.add_prior(guide.drop_banned(counts.tables)))
         if config.inference == "wai":
             state = _climb_topics(at, moved, estimate_slopes(state, counts, at.facts.n_documents), topic_rate)
         else:
             state, sizes = _diffuse_topics(at, seed, moved, counts, t)
+    if guide:
+        guide.hold_topics(old, state.phi)
+        state = state._replace(r=guide.cut_top(state.r))
     return state, Info(sizes, elbo, statistics.tokens, statistics.draws, events)
 
 

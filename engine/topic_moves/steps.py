@@ -4,6 +4,7 @@ Cong, Chen, Liu and Zhou, "Deep latent Dirichlet allocation with topic-layer-ada
 MCMC" (ICML 2017): section 2 describes the draw, section 3 the steps of SG-MCMC (TLASGR, TLFSGR and SGRLD).
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -116,12 +117,15 @@ def change_structure(settings: Settings, old: Variables, change: StructureChange
 
 
 def draw_variables(
-    settings: Settings, seed: int, t: int, old: Variables, got: LayerCounts, moves: TopicMoves
+    settings: Settings, seed: int, t: int, old: Variables, got: LayerCounts, moves: TopicMoves, observed: Sequence[Any]
 ) -> Variables:
-    """Draw Phi and r from their conditionals, after one sweep of every document (section 2)."""
+    """Draw Phi and r from their conditionals, after one sweep of every document (section 2).
+
+    Eta is learnt from the ``observed`` tables, which lack what edits add to the prior of words.
+    """
     etas = settings.list_etas(len(old.phi))
     if settings.learn_concentrations:
-        etas = _draw_etas(etas, seed, t, old, got, moves.pool)
+        etas = _draw_etas(etas, seed, t, old, observed, moves.pool)
     phi = tuple(
         moves.draw_topics(table, eta, LayerAddress(seed, t, layer))
         for layer, (table, eta) in enumerate(zip(got.tables, etas, strict=True))
@@ -134,13 +138,13 @@ def draw_variables(
 
 
 def _draw_etas(
-    given: tuple[float, ...], seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool
+    given: tuple[float, ...], seed: int, t: int, old: Variables, tables: Sequence[Any], pool: Pool
 ) -> tuple[float, ...]:
     """Draw eta of every layer; layers without a current value, because they are new, begin with the given one."""
     current = (*(float(eta) for eta in old.eta), *given[len(old.eta) :])
     return tuple(
         concentrations.draw_eta(table, eta, concentrations.choose_prior(mean), LayerAddress(seed, t, layer), pool)
-        for layer, (table, eta, mean) in enumerate(zip(got.tables, current, given, strict=True))
+        for layer, (table, eta, mean) in enumerate(zip(tables, current, given, strict=True))
     )
 
 

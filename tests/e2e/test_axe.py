@@ -62,7 +62,7 @@ READY = {  # what stands on a page when it shows what its name here says
     "classes": ".cl-heat",
     "paths of a class": ".cl-misled",
     "topics over time": ".tr-typical li",
-    "topics by group": ".tr-effects",
+    "topics by group": ".tr-heat",
     "word": ".tr-contexts",
     "map of documents": f".dm-stage[data-shown='{DOCUMENTS}']",
     "documents chosen on the map": ".dm-docs li",

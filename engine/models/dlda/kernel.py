@@ -35,6 +35,10 @@ from topiary.engine.hierarchy import topics
 from topiary.engine.models.dlda.settings import Config
 from topiary.engine.pool import Pool
 from topiary.engine.settings import SettingError
+from topiary.engine.steering.apply import apply_edit
+from topiary.engine.steering.draft import copy_layers, pad_topics, replace_layers
+from topiary.engine.steering.edit import KINDS, WITHOUT_TOKENS, Edit, EditResult
+from topiary.engine.steering.guide import hide_banned, keep_steering, read_guide, restore_steering
 from topiary.engine.streams import Address
 from topiary.engine.topic_moves import averages, steps
 
@@ -49,6 +53,7 @@ class State(NamedTuple):
     are the means over the last samples (:class:`engine.topic_moves.averages.LayerMeans`); ``names`` and ``born`` are as
     in :class:`engine.widths.Structure`.  The rest are the local variables of all training documents, empty unless steps
     sweep them: ``topics`` (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
+    ``steering`` is that of :class:`engine.steering.edit.Steering`, () before the first edit.
     """
 
     t: Array
@@ -71,6 +76,7 @@ class State(NamedTuple):
     theta: FloatArray
     c: FloatArray
     link_scale: FloatArray
+    steering: tuple[Array, ...] = ()
 
 
 class DldaStatistics(NamedTuple):
@@ -122,6 +128,7 @@ class DldaKernel(AveragingKernel):
         self.sweeper, self.moves = choose_sweeper(self.sampler, device, config.explain_device_refusal)
         self.batch_size, self.sweeps_after = config.batch_size, config.sweeps_after(facts)
         self.measure = "perplexity" if config.link == "poisson" else "log-likelihood"
+        self.steers = frozenset(KINDS) if config.collapsed and self.sweeps_after is not None else WITHOUT_TOKENS
         if config.learn_concentrations and self.sweeps_after is None:
             raise SettingError(
                 f"learn_concentrations needs sweeps of all documents, which inference auto does not make of "
@@ -226,7 +233,12 @@ class DldaKernel(AveragingKernel):
         """Move the topics of every layer and r: by a Gibbs draw if the step swept all documents, else by SG-MCMC."""
         config, counted = self.config, statistics.counted
         moves: steps.TopicMoves = steps.TopicMoves(self.sampler.pool)
-        if self.moves is not None and config.moves_on_device and isinstance(counted.words, DeviceArray):
+        if (
+            self.moves is not None
+            and config.moves_on_device
+            and isinstance(counted.words, DeviceArray)
+            and not state.steering
+        ):
             moves = self.moves
         else:
             state, counted = read_fields(state, *_TOPICS), read_arrays(counted)
@@ -241,14 +253,23 @@ class DldaKernel(AveragingKernel):
         factor = 1.0 if swept else rho / self._plan_sweeps(state).collect
         address = Address(seed, streams.LOCAL, t)
         counts = moves.scale_counts(self.sampler, state.phi, state.r, address, counted, factor)
+        guide, observed = read_guide(state.steering, state.names), counts.tables
+        if guide:
+            observed = guide.drop_banned(counts.tables)
+            counts = counts._replace(tables=guide.add_prior(observed))
         if swept:
-            new = steps.draw_variables(config, seed, t, old, counts, moves)
+            new = steps.draw_variables(config, seed, t, old, counts, moves, observed)
             samples, etas = counts.tables, tuple(new.eta)
         else:
             new, sizes = steps.diffuse_variables(config, seed, t, old, counts, moves)
             samples, etas = new.phi, (0.0,) * len(new.phi)
-        means = averages.LayerMeans(state.mean, state.averaged, state.variance, state.mean_r)
-        means = averages.update_layer_means(means, samples, etas, new.r, moves.update_mean, averages.count_memory(t))
+        if guide:
+            guide.hold_topics(old.phi, new.phi)
+            new = new._replace(r=guide.cut_top(new.r))
+        shown = averages.LayerMeans(state.mean, state.averaged, state.variance, state.mean_r)
+        means = averages.update_layer_means(shown, samples, etas, new.r, moves.update_mean, averages.count_memory(t))
+        if guide:
+            guide.hold_means(shown, means)
         state = state._replace(t=np.array(t), **new._asdict(), **means._asdict())
         learnt = self._list_concentrations(state) if swept else ()
         return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events, learnt)
@@ -289,8 +310,9 @@ class DldaKernel(AveragingKernel):
         return DldaChain(np.array(clock), *local), rates
 
     def topics(self, state: State) -> Topics:
-        """Return the topics of the last sample."""
-        return Topics(read_arrays(state.phi), state.r)
+        """Return the topics of the last sample, without banned words."""
+        phi = read_arrays(state.phi)
+        return Topics((hide_banned(phi[0], state.steering), *phi[1:]), state.r)
 
     def average(self, state: State) -> State:
         """Return the state with the mean topics instead of the last ones, normalised in double precision."""
@@ -308,6 +330,7 @@ class DldaKernel(AveragingKernel):
         arrays |= widths.keep_names(state.names, state.born)
         if self.config.learn_concentrations:
             arrays |= {"eta": state.eta, "gamma0": state.gamma0, "c0": state.c0}
+        arrays |= keep_steering(state.steering)
         return arrays | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
 
     def restore(self, seed: int, arrays: dict[str, Array]) -> State:
@@ -325,13 +348,24 @@ class DldaKernel(AveragingKernel):
             eta, gamma0, c0 = (np.asarray(arrays[name], dtype=np.float64) for name in ("eta", "gamma0", "c0"))
             new = new._replace(eta=eta, gamma0=gamma0, c0=c0)
         names, born = widths.restore_names(arrays, phi, t, widths.read_rule(config))
+        steering, phi = restore_steering(arrays, phi, names)
         return self.init(seed)._replace(
             t=np.array(t, dtype=np.int64),
-            **new._asdict(),
+            **new._replace(phi=phi)._asdict(),
             **averages.init_layer_means(phi, r)._asdict(),
             names=names,
             born=born,
+            steering=steering,
         )
+
+    def edit(self, seed: int, state: State, docs: Batch, edit: Edit) -> tuple[State, EditResult]:
+        """Return the state after an edit of its topics, and what it did."""
+        config, state = self.config, read_fields(state, *_TOPICS)
+        draft = copy_layers(state, docs, tuple(state.eta.tolist()), config.layers[0], self.sampler.pool)
+        result = apply_edit(draft, seed, edit)
+        state = replace_layers(state, draft)
+        scale = (pad_topics(state.scale[0], draft.phi[0].shape[1]), *state.scale[1:])
+        return state._replace(expanded=steps.init_variables(config, state.phi, state.r).expanded, scale=scale), result
 
 
 def _get_variables(state: State) -> steps.Variables:

@@ -37,6 +37,10 @@ from topiary.engine.models.dpfa.sampler import NetLocals
 from topiary.engine.models.dpfa.settings import Config
 from topiary.engine.models.dpfa.steps import NetVariables
 from topiary.engine.pool import Pool
+from topiary.engine.steering.apply import apply_edit
+from topiary.engine.steering.draft import copy_topics
+from topiary.engine.steering.edit import KINDS, PLACE, Edit, EditResult
+from topiary.engine.steering.guide import hide_banned, keep_steering, read_guide, restore_steering
 from topiary.engine.streams import Address
 from topiary.engine.topic_moves import averages
 
@@ -51,7 +55,8 @@ class State(NamedTuple):
     :class:`NetworkMeans`.
     ``load`` (K_1,) is the share of tokens of each topic and ``active`` (units,) the mean activation of each unit, both
     averaged over the last steps.  ``topics`` (tokens,) and ``h`` (N, units) are the local variables of all training
-    documents; they are empty if every mini-batch starts new chains.
+    documents; they are empty if every mini-batch starts new chains.  ``steering`` is that of
+    :class:`engine.steering.edit.Steering`, () before the first edit.
     """
 
     t: Array
@@ -74,6 +79,7 @@ class State(NamedTuple):
     mean_biases: tuple[FloatArray, ...]
     topics: Array
     h: Array
+    steering: tuple[Array, ...] = ()
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
@@ -88,6 +94,7 @@ class DpfaKernel(AveragingKernel):
         self.config, self.facts, self.pool = config, facts, pool
         self.inference = config.choose_inference(facts)
         self.batch_size, self.sweeps_after = config.batch_size, config.sweeps_after(facts)
+        self.steers = frozenset(KINDS) - {PLACE} if self._keeps_locals else frozenset()
 
     @property
     def _keeps_locals(self) -> bool:
@@ -207,9 +214,17 @@ class DpfaKernel(AveragingKernel):
         old = steps.NetVariables(*(getattr(state, name) for name in steps.NetVariables._fields))
         shared = steps.NetSetup(self.config, self.facts.n_documents, self.pool)
         take = {"gibbs": steps.step_gibbs, "bcdf": steps.step_bcdf, "sgnht": steps.step_sgnht}[self.inference]
-        new, sizes, sample, eta = take(shared, seed, t, old, statistics)
-        mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
-        mean = update_means(mean, new, sample, eta, t, self.pool)
+        guide, counted = read_guide(state.steering, (np.arange(len(state.load)),)), statistics
+        if guide:
+            counted = statistics._replace(words=guide.add_prior(guide.drop_banned([statistics.words]))[0])
+        new, sizes, sample, eta = take(shared, seed, t, old, counted)
+        shown = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
+        if guide:
+            guide.hold_topics([state.phi], [new.phi])
+            new = new._replace(shapes=guide.cut_top(new.shapes))
+        mean = update_means(shown, new, sample, eta, t, self.pool)
+        if guide:
+            guide.hold_mean(averages.TopicMean(*shown[:3]), averages.TopicMean(*mean[:3]))
         weight = 1.0 / min(t, averages.MEMORY)
         n_sweeps, n = plan.collect, max(int(statistics.documents), 1)
         load = statistics.words.sum(axis=0, dtype=np.float64)
@@ -233,7 +248,7 @@ class DpfaKernel(AveragingKernel):
         active = network.split_layers(state.active, self.config.layers)
         theta = 0.5 * (self.facts.n_tokens / max(self.facts.n_documents, 1) * state.load / np.maximum(active[0], 1e-9))
         return Topics(
-            phi=(state.phi, *state.weights),
+            phi=(hide_banned(state.phi, state.steering), *state.weights),
             r=state.biases[-1],
             links=tuple(Link(SIGNED, SIGMOID, bias) for bias in state.biases[:-1]),
             units=(GAMMA, *(BINARY,) * len(state.weights)),
@@ -251,6 +266,7 @@ class DpfaKernel(AveragingKernel):
         """Return the arrays that a snapshot stores in addition to topics, weights and top biases."""
         arrays = {name: getattr(state, name) for name in ("t", "shapes", "load", "active", "scale")}
         arrays |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
+        arrays |= keep_steering(state.steering)
         return arrays | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
 
     def restore(self, seed: int, arrays: dict[str, Array]) -> State:
@@ -258,6 +274,7 @@ class DpfaKernel(AveragingKernel):
         fresh = self.init(seed)
         first, *upper = (np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "phi"))
         phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
+        steering, (phi,) = restore_steering(arrays, (phi,), (np.arange(phi.shape[1]),))
         lower = tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases"))
         biases = (*(lower or fresh.biases[:-1]), np.asarray(arrays["r"], dtype=np.float64))
         names = ("shapes", "load", "active", "scale")
@@ -271,8 +288,30 @@ class DpfaKernel(AveragingKernel):
             weights=weights,
             precision=precision or fresh.precision,
             biases=biases,
+            steering=steering,
             **init_means(phi, state.shapes, weights, biases)._asdict(),
         )
+
+    def edit(self, seed: int, state: State, docs: Batch, edit: Edit) -> tuple[State, EditResult]:
+        """Return the state after an edit of its topics of layer 1, and what it did; units with tokens are on."""
+        tops = [state.shapes, state.mean_shapes]
+        draft = copy_topics(state, docs, tops, self.config.a_phi, self.config.layers[0], self.pool)
+        draft.widens = False
+        result = apply_edit(draft, seed, edit)
+        owners, h = np.repeat(np.arange(len(state.h)), np.diff(draft.table.starts)), state.h.copy()
+        h[owners, draft.topics] = 1
+        mean, averaged, variance = draft.means[0]
+        return state._replace(
+            phi=draft.phi[0],
+            shapes=draft.tops[0],
+            mean_shapes=draft.tops[1],
+            mean=mean,
+            averaged=averaged,
+            variance=variance,
+            topics=draft.topics,
+            h=h,
+            steering=tuple(draft.steering),
+        ), result
 
     def variance(self, state: State) -> tuple[Array, ...]:
         """Return the variance of a draw of the topics."""

@@ -38,6 +38,10 @@ from topiary.engine.hierarchy import topics as hierarchy
 from topiary.engine.hierarchy.paths import normalise_shares
 from topiary.engine.models.lda_gibbs.settings import Config
 from topiary.engine.pool import Pool
+from topiary.engine.steering.apply import apply_edit
+from topiary.engine.steering.draft import copy_topics, pad_topics
+from topiary.engine.steering.edit import KINDS, PLACE, Edit, EditResult
+from topiary.engine.steering.guide import hide_banned, keep_steering, read_guide, restore_steering
 from topiary.engine.streams import Address
 from topiary.engine.topic_moves import averages, concentrations
 from topiary.engine.topic_moves.rows import LayerAddress
@@ -57,7 +61,8 @@ class State(NamedTuple):
     ``mean`` (V, K) and ``mean_weights`` (K,) are the means of both over the last samples.  ``averaged`` (K,) are the
     numbers of samples in ``mean``, and ``variance`` (V, K) is the variance of a draw of phi
     (:mod:`engine.topic_moves.averages`).  ``topics`` (tokens,) uint16 are the topics of all training tokens.
-    ``alpha`` (K,) and ``beta`` (1,) are learnt; they are empty where the settings give them.
+    ``alpha`` (K,) and ``beta`` (1,) are learnt; they are empty where the settings give them.  ``steering`` is that of
+    :class:`engine.steering.edit.Steering`, () before the first edit.
     """
 
     t: Array
@@ -70,6 +75,7 @@ class State(NamedTuple):
     topics: Array
     alpha: FloatArray
     beta: FloatArray
+    steering: tuple[Array, ...] = ()
 
 
 class TopicCounts(NamedTuple):
@@ -111,6 +117,7 @@ class LdaGibbsKernel(AveragingKernel):
     """
 
     sweeps_after = 0
+    steers = frozenset(KINDS) - {PLACE}
 
     def __init__(self, config: Config, facts: Facts, pool: Pool, device: Device | None) -> None:
         hyper = Hyper(1.0, 1.0, 1.0, 1.0)  # has no effect, because the rates that it governs are never drawn
@@ -123,8 +130,14 @@ class LdaGibbsKernel(AveragingKernel):
         self._beta = config.expand_beta(facts.n_words)
 
     def _get_alpha(self, state: State) -> FloatArray:
-        """Return alpha of every topic, (K,): learnt or given."""
-        return state.alpha if len(state.alpha) else self.config.expand_alpha(state.phi.shape[1])
+        """Return alpha of every topic, (K,): learnt or given, and next to nothing for topics that edits removed."""
+        n_topics = state.phi.shape[1]
+        if not state.steering:
+            return state.alpha if len(state.alpha) else self.config.expand_alpha(n_topics)
+        given = self.config.expand_alpha(min(n_topics, self.config.layers[0]))
+        alpha = state.alpha if len(state.alpha) else pad_topics(given, n_topics)
+        guide = read_guide(state.steering, (np.arange(n_topics),))
+        return guide.cut_top(alpha) if guide else alpha
 
     def _get_beta(self, state: State) -> FloatArray:
         """Return beta of every word, (V,): learnt or given."""
@@ -187,11 +200,14 @@ class LdaGibbsKernel(AveragingKernel):
         counts.
         """
         counts: Any = statistics.counts
-        is_flat = (self._beta == self._beta[0]).all() and not self.config.learn_concentrations
+        is_flat = (self._beta == self._beta[0]).all() and not self.config.learn_concentrations and not state.steering
         if self.moves is not None and is_flat and isinstance(counts, DeviceArray):
             table = self.moves.make_table(counts.parts[0])
             return _draw_topics(self.moves, seed, state, table, float(self._beta[0]), self.moves.sum_columns(table))
         state, statistics = read_fields(state, *_TOPIC_FIELDS), read_arrays(statistics)
+        guide = read_guide(state.steering, (np.arange(state.phi.shape[1]),))
+        if guide:
+            statistics = statistics._replace(counts=guide.drop_banned([statistics.counts])[0])
         if self.config.learn_concentrations:
             state = self._draw_concentrations(seed, state, statistics)
         beta, counts = self._get_beta(state), statistics.counts
@@ -199,7 +215,13 @@ class LdaGibbsKernel(AveragingKernel):
         if (beta > least_beta).any():
             counts = counts + (beta - least_beta)[:, None]
         weights = statistics.counts.sum(axis=0, dtype=np.float64)
-        return _draw_topics(TopicMoves(self.pool), seed, state, counts, least_beta, weights)
+        if guide:
+            counts = guide.add_prior([counts])[0]
+        new, info = _draw_topics(TopicMoves(self.pool), seed, state, counts, least_beta, weights)
+        if guide:
+            guide.hold_topics([state.phi], [new.phi])
+            guide.hold_mean(_get_mean(state), _get_mean(new))
+        return new, info
 
     def _draw_concentrations(self, seed: int, state: State, statistics: TopicCounts) -> State:
         """Return the state after drawing alpha and beta given the counts of the sweep."""
@@ -223,7 +245,8 @@ class LdaGibbsKernel(AveragingKernel):
 
     def topics(self, state: State) -> Topics:
         """Return the topics, with alpha as ``r``, and the tokens of every topic as popularity."""
-        return Topics((read_arrays(state.phi),), self._get_alpha(state), units=(SHARE,), popularity=(state.weights,))
+        phi = hide_banned(read_arrays(state.phi), state.steering)
+        return Topics((phi,), self._get_alpha(state), units=(SHARE,), popularity=(state.weights,))
 
     def average(self, state: State) -> State:
         """Return the state with the mean topics in place of the last sample, normalised in double precision."""
@@ -258,17 +281,37 @@ class LdaGibbsKernel(AveragingKernel):
     def keep(self, state: State) -> dict[str, Array]:
         """Return the number of steps, the tokens of every topic, and the concentrations that were learnt."""
         learnt = {"alpha": state.alpha, "beta": state.beta} if len(state.alpha) else {}
-        return {"t": state.t, "weights": state.weights} | learnt
+        return {"t": state.t, "weights": state.weights} | learnt | keep_steering(state.steering)
 
     def restore(self, seed: int, arrays: dict[str, Any]) -> State:
         """Return a state that continues from a snapshot of this model, or of another model with one layer."""
         phi = hierarchy.unpack_topics(arrays).phi[0]
         t = int(arrays["t"]) if "weights" in arrays else 0
         weights = np.asarray(arrays.get("weights", np.ones(phi.shape[1])), dtype=np.float64)
-        state = _make_state(t, phi, weights)
+        steering, (phi,) = restore_steering(arrays, (phi,), (np.arange(phi.shape[1]),))
+        state = _make_state(t, phi, weights)._replace(steering=steering)
         if not (self.config.learn_concentrations and "alpha" in arrays):
             return state
         return state._replace(**{name: np.asarray(arrays[name], dtype=np.float64) for name in ("alpha", "beta")})
+
+    def edit(self, seed: int, state: State, docs: Batch, edit: Edit) -> tuple[State, EditResult]:
+        """Return the state after an edit of its topics, and what it did."""
+        state = read_fields(state, *_TOPIC_FIELDS)
+        alpha, beta = self._get_alpha(state), float(self._get_beta(state).mean())
+        draft = copy_topics(state, docs, [alpha], beta, self.config.layers[0], self.pool)
+        result = apply_edit(draft, seed, edit)
+        n_topics, mean = draft.phi[0].shape[1], draft.means[0]
+        return state._replace(
+            phi=np.ascontiguousarray(draft.phi[0]),
+            weights=draft.count_topics(),
+            mean=mean.phi,
+            averaged=mean.samples,
+            variance=mean.variance,
+            mean_weights=pad_topics(state.mean_weights, n_topics),
+            topics=draft.topics,
+            alpha=pad_topics(state.alpha, n_topics) if len(state.alpha) else state.alpha,
+            steering=tuple(draft.steering),
+        ), result
 
 
 def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
@@ -278,14 +321,18 @@ def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
     return State(np.array(t, dtype=np.int64), phi, weights, *mean, weights, no_topics, np.zeros(0), np.zeros(0))
 
 
+def _get_mean(state: State) -> averages.TopicMean:
+    """Return the running mean of the topics."""
+    return averages.TopicMean(state.mean, state.averaged, state.variance)
+
+
 def _draw_topics(
     moves: TopicMoves, seed: int, state: State, counts: Any, beta: float, weights: FloatArray
 ) -> tuple[State, Info]:
     """Draw the topics given a table of counts, of which each topic has ``weights``, and add a sample to the means."""
     t = int(state.t) + 1
     phi = moves.draw_topics(counts, beta, LayerAddress(seed, t, 0))
-    old = averages.TopicMean(state.mean, state.averaged, state.variance)
-    mean, weight = moves.update_mean(old, counts, beta, averages.MEMORY)
+    mean, weight = moves.update_mean(_get_mean(state), counts, beta, averages.MEMORY)
     tokens = int(weights.sum())
     moved = state._replace(
         t=np.array(t, dtype=np.int64),
