@@ -42,10 +42,8 @@ class TopicTrend(NamedTuple):
     groups: Sequence[GroupShare] = ()
 
 
-def draw_small_trends(trend: TopicTrend | None) -> str:
-    """Return both pictures, each with a heading; empty while neither is known."""
-    if trend is None:
-        return ""
+def draw_small_trends(trend: TopicTrend) -> str:
+    """Return both pictures, each with a heading; empty if neither is known."""
     over_time = "" if trend.series is None else _draw_over_time(trend.unit, trend.series)
     groups = _draw_groups(trend.column, trend.groups) if trend.groups else ""
     return render("explore.small_trends", over_time, trend.unit, groups, trend.column) if over_time or groups else ""
