@@ -190,9 +190,7 @@ def render_report(
     reader = StoreReader(db)
     hierarchy = reader.add_recurrence(row, reader.hierarchy(row, snapshot))
     corpus = corpora.get_run_corpus(db, row)
-    if choice is None:  # the tree with which Explore opens: of one root
-        choice = choose_film_tree(hierarchy)
-        choice = choice._replace(roots=choice.roots[:1]) if hierarchy.n_layers > 1 else choice
+    choice = choice or choose_film_tree(hierarchy)
     nodes = _choose_nodes(hierarchy, choice, topics, below, marked=marked)
     finer = read_finer_runs(reader, row.number)
     trends = measure_report_trends(reader, corpus, hierarchy, nodes, columns)

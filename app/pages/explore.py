@@ -210,7 +210,7 @@ class ExplorePage(TreePage):
         detail = self._detail_rule
         if detail == "paper":
             return choose_first_roots(hierarchy, self._choose_threshold())
-        return choose_main_roots(hierarchy, hierarchy.heaviest_edges(*RULES[detail][:3]))[:1]
+        return choose_main_roots(hierarchy, hierarchy.heaviest_edges(*RULES[detail][:3]))
 
     def _find_selected(self) -> Node | None:
         node = Node(self._view.layer, self._view.topic - 1)
