@@ -74,8 +74,8 @@ def test_the_first_view_has_few_controls_and_no_small_text_with_a_menu_open_too(
     expect(page.locator(".ex-three button")).to_have_count(3)
     wait_until_quiet(page)
     assert look(page, 35, 1000) == []
-    assert page.evaluate("document.querySelector('main') && document.documentElement.scrollWidth") <= 1400
-    for menu in ("View", "Save", "Film"):
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1400
+    for menu in ("View", "Save"):
         page.get_by_role("button", name=menu, exact=True).click()
         expect(page.locator(f"#{menu.lower()}-menu")).to_be_visible()
         assert look(page, 40, 1000) == []
@@ -112,6 +112,5 @@ def test_menus_open_by_keys_and_escape_gives_the_focus_back(opened):
     view.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#view-menu")).to_be_visible()
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Shift+Tab")
+    page.locator(".ex-reading").click()
     expect(page.locator("#view-menu")).to_be_hidden()
