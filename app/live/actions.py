@@ -36,7 +36,6 @@ from topiary.engine.hierarchy.tree import Node
 from topiary.store import annotations, corpora, events, full_text, notes, queue, runs
 from topiary.store.corpus_rows import CorpusColumn, CorpusRow
 from topiary.store.database import Database, open_database, open_existing
-from topiary.store.edits import EditRow
 from topiary.store.errors import StoreError
 from topiary.store.notes import NewNote, NoteRow
 from topiary.store.run_rows import RunRow

@@ -89,7 +89,7 @@ class ComparePage(TreePage):
     switches: ClassVar = ("identical", "whole")
 
     def __init__(self, context: Context) -> None:
-        sheets = ["explore", "compare"]
+        sheets = ["menu", "explore", "compare"]
         board = partial(Board, on_message=self.handle, sheets=sheets)
         self._head = board(css_classes=["cm-top"])
         self._lead = board(css_classes=["cm-lead"])

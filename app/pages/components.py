@@ -22,7 +22,8 @@ CHANGES = (
     "pause", "resume", "resume-here", "stop", "move", "delete", "rename", "demo", "new", "add", "fork", "supervise",
     "start", "make", "train-more", "refine",
     "note-add", "note-change", "note-delete", "carry",
-    "steer", "apply-edits", "undo-edit", "kind", "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
+    "steer", "apply-edits", "undo-edit",
+    "kind", "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip
 
 _viewer_checks: "WeakKeyDictionary[Any, Callable[[], bool]]" = WeakKeyDictionary()

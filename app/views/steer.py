@@ -155,7 +155,7 @@ def find_alike(hierarchy: Hierarchy, node: Node) -> list[tuple[Node, float]]:
 
 
 def suggest_edits(hierarchy: Hierarchy, steers: Collection[str]) -> list[Suggestion]:
-    """Return edits that are worth a look: topics of layer 1 that are nearly the same, and words that lead everywhere."""
+    """Return edits worth a look: topics of layer 1 that are nearly the same, and words that lead many."""
     found = []
     if MERGE in steers:
         pairs = {

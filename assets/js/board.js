@@ -6,7 +6,6 @@
 //   data-edit="name"    double-click or F2 turns the text into an input; the server hears its value; with data-lines
 //                       it may have several lines, and Ctrl+Enter ends it
 //   data-remember="key" on an input: the browser remembers its value, and fills it in again
-//   class="tp-menu"     on <details>: Escape and a click elsewhere close it
 //   data-unfold         on <details>: it is opened when this comes; whether it stays open is up to the visitor
 //   data-open="id", data-close   show and close a <dialog>
 //   data-file="name"    on an input for files: the server hears its bytes in base64, and its name
@@ -445,19 +444,6 @@ export function render({model, view}) {
       tell(element.dataset.change, element, {value})
       if (element.dataset.again !== undefined) { element.selectedIndex = 0 }
     }
-  })
-  const close_menus = (event) => {
-    for (const each of root.querySelectorAll(".tp-menu[open]")) {
-      const inside = event.composedPath().includes(each)
-      if (event.type === "keydown" ? event.key === "Escape" : !inside) {
-        each.open = false
-        if (inside) { each.querySelector("summary").focus() }
-      }
-    }
-  }
-  for (const name of ["pointerdown", "keydown"]) { document.addEventListener(name, close_menus) }
-  model.on("remove", () => {
-    for (const name of ["pointerdown", "keydown"]) { document.removeEventListener(name, close_menus) }
   })
   let brush = null // the stops of a drag, and the first and the last one marked
   const stop_at = (x) => brush.stops.findLastIndex((each, place) => place === 0 || each.getBoundingClientRect().left <= x)

@@ -41,7 +41,7 @@ export function render({model, view}) {
   words.append(place, count)
   const largest = button("Largest change", "Go to the snapshot with the largest change since the one before; again: to the next largest", () => say("largest"))
   const keep = button("Save film", "Save the film as one HTML file that plays in any browser", () => say("film"))
-  const menu = make("div", "mn-menu", {id: "film-menu", popover: "auto"})
+  const menu = make("div", "tp-menu", {id: "film-menu", popover: "auto"})
   const first = button("To the first snapshot", "", () => go(0))
   const newest = button("To the newest snapshot", "", () => go(model.moments.length - 1))
   for (const each of [keep, first, newest]) { each.className = "mn-item"; each.dataset.shut = "" }

@@ -23,8 +23,9 @@ def hierarchy():
 def make_entry(**fields):
     """Return an edit that was made."""
     usual = {
-        "number": 1, "state": "applied", "kind": "keep", "layer": 1, "topics": ("L1:1",), "words": (), "strength": "weak",
-        "name": "", "author": "Ann", "created": datetime(2026, 1, 1, tzinfo=UTC), "step": 40, "what": "keep x in L1:1",
+        "number": 1, "state": "applied", "kind": "keep", "layer": 1, "topics": ("L1:1",), "words": (),
+        "strength": "weak", "name": "", "author": "Ann", "created": datetime(2026, 1, 1, tzinfo=UTC),
+        "step": 40, "what": "keep x in L1:1",
         "result": "1 topic changed", "message": "", "topic": None, "changed": ("L1:1",), "tokens": 3, "documents": 2,
         "perplexity_before": 964.2, "perplexity_after": 965.9,
     }  # fmt: skip
