@@ -94,7 +94,7 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
     classes = hierarchy.classes if state.picture != "topics" else ()
     return render(
         "explore.head", hierarchy, state,
-        segments=[each for each in pictures if each[0] != "map"],
+        pictures=[each for each in pictures if each[0] != "map"],
         groups=[
             ("Draw", _list_pictures(state, pictures)),
             ("Children of each topic", _list_details(choice) if is_tree else []),
