@@ -401,6 +401,10 @@ class Kernel(ABC):
         """
         raise ValueError("the topics of this model cannot be edited")
 
+    def takes_edits(self, state: Any) -> bool:
+        """Return whether edits can be made now: of a model that sweeps in the end, once documents have been swept."""
+        return bool(self.steers) and (self.sweeps_after is None or self.local(state) is not None)
+
     def has_converged(self, state: Any) -> bool | None:
         """Return True if further steps would change next to nothing; None for samplers, which never stop changing."""
         return None

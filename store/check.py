@@ -29,7 +29,7 @@ _MOST_LINES = 20  # of SQLite's report about its own pages, and of damaged rows 
 _NAMES = {"corpus_blocks": "blocks of documents", "corpus_columns": "columns", "topic_labels": "names of topics"}
 _COUNTED = (
     *("corpora", "corpus_blocks", "corpus_columns", "runs", "points", "events", "snapshots"),
-    *("checkpoints", "earlier_checkpoints", "topic_labels", "notes", "matches"),
+    *("checkpoints", "earlier_checkpoints", "topic_labels", "notes", "edits", "matches"),
 )
 _PARTS = {  # the kinds of parts of snapshots that are computed again if they are damaged
     PREDICTIONS: "predictions",

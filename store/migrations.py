@@ -19,7 +19,23 @@ MigrationStep = Callable[[Connection], None]
 Result = TypeVar("Result")
 _BEFORE = "schema_version"  # the table with the version of a store from before 0.1.0
 
-STEPS: Mapping[int, MigrationStep] = {}
+
+def _add_journal(connection: Connection) -> None:
+    """Add the table with the edits of runs."""
+    wholes = ("run", "edit", "layer", "step", "tokens", "documents")
+    texts = ("state", "kind", "topics", "words", "strength", "name", "author", "message", "changed")
+    kinds = [(name, "BIGINT NOT NULL") for name in wholes] + [(name, "TEXT NOT NULL") for name in texts]
+    double = "DOUBLE" if connection.dialect.name == "sqlite" else "DOUBLE PRECISION"
+    kinds += [("topic", "BIGINT"), ("created", f"{double} NOT NULL")]
+    kinds += [(name, double) for name in ("perplexity_before", "perplexity_after")]
+    columns = ", ".join(f"{name} {kind}" for name, kind in kinds)
+    owner = "FOREIGN KEY (run) REFERENCES runs (number) ON DELETE CASCADE"
+    connection.execute(text(f"CREATE TABLE edits ({columns}, PRIMARY KEY (run, edit), {owner})"))
+    if connection.dialect.name == "sqlite":
+        connection.execute(text(f"CREATE INDEX edits_copy ON edits ({', '.join(name for name, _ in kinds)})"))
+
+
+STEPS: Mapping[int, MigrationStep] = {1: _add_journal}
 """Migrations: ``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``.
 
 No step may use ``tables``, which describes only the present version.  A step that changes a table also has to make the

@@ -14,6 +14,7 @@ from topiary.store.tables import (
     checkpoints,
     corpora,
     earlier_checkpoints,
+    edits,
     events,
     notes,
     points,
@@ -269,7 +270,7 @@ def remove_run(db: Database, run: int) -> None:
         delete_piecewise(db, table, table.c.run == run, table.c[order], at_once)
 
     def delete_rest(connection: Connection) -> None:
-        for table in (checkpoints, earlier_checkpoints, topic_labels, notes):
+        for table in (checkpoints, earlier_checkpoints, topic_labels, notes, edits):
             connection.execute(delete(table).where(table.c.run == run))
         connection.execute(delete(runs).where(runs.c.number == run, runs.c.state == "deleted"))
 

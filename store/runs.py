@@ -7,6 +7,7 @@ from sqlalchemy import Connection, insert, literal, select
 
 from topiary.store import corpus_rows, events, run_rows
 from topiary.store.database import Database, now, retry_reads
+from topiary.store.edits import NewEdit, copy_edits, insert_edits
 from topiary.store.errors import Conflict, LostClaim, NotFound, StoreError
 from topiary.store.notes import copy_topic_notes
 from topiary.store.points import Point, insert_points, read_last_values
@@ -31,16 +32,19 @@ def create_run(
     name: str = "",
     fork: int | None = None,
     group: int | None = None,
+    edits: Iterable[NewEdit] = (),
 ) -> RunRow:
     """Create a run for a worker to claim; ``options["minibatches"]`` is its planned length.
 
     Parameters
     ----------
     fork : int, optional
-        Number of a snapshot of another run.  It is copied, with the names and notes of its topics, as the first
-        snapshot of this run, at mini-batch 0, so that later changes of the parent do not matter.
+        Number of a snapshot of another run.  It is copied, with the names and notes of its topics and the edits before
+        it, as the first snapshot of this run, at mini-batch 0, so that later changes of the parent do not matter.
     group : int, optional
         For runs created together, the number of the first of them; 0 if this is the first.
+    edits : iterable of NewEdit
+        Edits that wait in the journal of the run from the start.
 
     Raises
     ------
@@ -77,6 +81,7 @@ def create_run(
             run_rows.update_run(connection, number, run_group=group or number)
         if origin:
             _copy_parent(connection, number, origin)
+        insert_edits(connection, number, edits)
         return run_rows.read_run(connection, number)
 
     return db.transact(work)
@@ -448,7 +453,7 @@ def _find_parent(connection: Connection, snapshot: int, corpus: int) -> dict[str
 
 
 def _copy_parent(connection: Connection, run: int, origin: dict[str, int]) -> None:
-    """Copy the snapshot to mini-batch 0 of the new run, and the names and notes that users gave to its topics."""
+    """Copy the snapshot to mini-batch 0 of the new run, and what users said of its topics: names, notes and edits."""
     first = select(literal(run), literal(0), literal(0.0), now(), snapshots.c.size)
     copied = first.where(snapshots.c.number == origin["parent_snapshot"])
     made = insert(snapshots).from_select(["run", "minibatch", "seconds", "created", "size"], copied)
@@ -458,3 +463,4 @@ def _copy_parent(connection: Connection, run: int, origin: dict[str, int]) -> No
     copied_names = names.where(topic_labels.c.run == origin["parent"])
     connection.execute(insert(topic_labels).from_select(["run", "layer", "topic", "text"], copied_names))
     copy_topic_notes(connection, origin["parent"], run)
+    copy_edits(connection, origin["parent"], run, origin["parent_minibatch"])

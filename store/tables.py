@@ -34,7 +34,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from topiary.store.errors import DamagedStore
 
-VERSION = 1  # of the tables; `store.migrations` has a step from each version to the next
+VERSION = 2  # of the tables; `store.migrations` has a step from each version to the next
 
 
 class PlainText(TypeDecorator[str]):
@@ -399,6 +399,24 @@ notes = Table(  # on a topic of a run, or on a document of the corpus: then run 
     Index("notes_by_run", "run", "number"),
     Index("notes_by_document", "corpus", "document", "number"),
     sqlite_autoincrement=True,
+)
+
+edits = Table(  # the journal of a run; a negative step: before the snapshot from which a fork begins
+    "edits",
+    metadata,
+    _make_owner("run", "runs", primary=True),
+    *_make_keys("edit"),
+    *_make_cells(PlainText, "state", "kind"),  # state: one of `EDIT_STATES`; kind: of `engine.steering.edit.KINDS`
+    *_make_wholes("layer"),
+    *_make_cells(JsonList, "topics", "words"),
+    *_make_texts("strength", "name", "author"),
+    *_make_cells(Moment, "created"),
+    *_make_wholes("step"),
+    *_make_texts("message"),
+    *_make_optional(WholeNumber, "topic"),
+    *_make_cells(JsonList, "changed"),
+    *_make_wholes("tokens", "documents"),
+    *_make_optional(RealNumber, "perplexity_before", "perplexity_after"),
 )
 
 matches = Table(

@@ -37,7 +37,7 @@ from topiary.app.jobs.plan import name_step
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.hierarchy.recurrence import Recurrence
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import corpora, document_maps, runs
+from topiary.store import corpora, document_maps, edits, runs
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 from topiary.store.document_maps import MapFacts, StoredMap
@@ -47,6 +47,7 @@ from topiary.store.shares import ShareSet
 from topiary.store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
+    from topiary.app.analysis.journal import JournalEntry
     from topiary.engine.lens.explained import BadlyExplained
     from topiary.engine.lens.typical import WordSums
 
@@ -156,6 +157,13 @@ class TopicReader:
         from topiary.app.analysis.quality import add_npmi
 
         return add_npmi(self.db, run, hierarchy)
+
+    def edits(self, run: RunRow) -> "list[JournalEntry]":
+        """Return the journal of a run, oldest first: the edits of its topics."""
+        from topiary.app.analysis.journal import make_entries  # loads models, which most readers do without
+
+        words = self.fetch("words", run.corpus, partial(corpora.read_vocabulary, self.db, run.corpus))
+        return make_entries(edits.list_edits(self.db, run.number), words)
 
     def placed_at(self, run: RunRow, minibatch: int | None = None) -> PlacedTopics:
         """Return the topics at or before a mini-batch; by default the newest ones with shares of documents.

@@ -83,6 +83,7 @@ def build_parser() -> Parser:
     _add_columns(commands)
     _add_train(commands)
     _add_fork(commands)
+    _add_edit(commands)
     _add_results(commands)
     _add_notes(commands)
     _add_inference(commands)
@@ -201,6 +202,8 @@ def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--grid", type=read_setting_values, action="append", default=[], metavar="NAME=VALUES", help=grid_help
     )
+    guide_help = "a YAML file with topics (name, words, parent) and words to ban, which the run begins with"
+    parser.add_argument("--topics", metavar="FILE", help=guide_help)
     _add_training(parser, "the run")
 
 
@@ -214,6 +217,28 @@ def _add_fork(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--minibatches", type=read_whole(1), help="steps of the fork (default: as many as the run had)")
     parser.add_argument("--seed", type=int, help="seed of everything random (default: that of the run)")
     _add_training(parser, "the fork")
+
+
+def _add_edit(commands: "argparse._SubParsersAction[Parser]") -> None:
+    edit_help = "tell the topics of a run what you know while it trains, or list its journal of edits"
+    edit = _add_command(commands, "edit", "edits.edit", edit_help, reads=True)
+    _add_run(edit)
+    action_help = (
+        "seed, keep, out, ban, pin, unpin, merge, split, remove or place; or apply, to have edits that wait made; "
+        "without it, the journal is listed"
+    )
+    edit.add_argument("action", nargs="?", metavar="EDIT", help=action_help)
+    terms_help = "topics, such as L1:3, and words: seed WORDS, keep TOPIC WORDS, merge TOPIC TOPIC, place TOPIC PARENT"
+    edit.add_argument("terms", nargs="*", metavar="TERM", help=terms_help)
+    strength_help = "how much words of seed and keep weigh from then on (default: medium)"
+    edit.add_argument("--strength", choices=("weak", "medium", "strong"), default="medium", help=strength_help)
+    edit.add_argument("--layer", type=read_whole(1), default=1, help="of seed: layer of the new topic (default 1)")
+    edit.add_argument("--name", type=read_name, default="", help="of seed and split: a name for the new topic")
+    train_help = "of apply: steps that a finished run is trained on (default 50)"
+    edit.add_argument("--train", type=read_whole(1), default=50, metavar="STEPS", help=train_help)
+    undo_help = "go on from before this edit, as a run of its own; one that waits is withdrawn"
+    edit.add_argument("--undo", type=read_whole(1), metavar="NUMBER", help=undo_help)
+    edit.add_argument("--list", action="store_true", help="list the edits of the run and what each did")
 
 
 def _add_training(parser: Parser, created: str) -> None:

@@ -25,8 +25,10 @@ from topiary.app.jobs.logs import list_events, read_tail
 from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.run_rules import RunRequest, describe_widths, proposes_widths
+from topiary.app.jobs.topic_guide import TopicGuide, read_guide
 from topiary.app.names import BROKEN
 from topiary.engine.gpu.memory import count_bytes
+from topiary.engine.steering.edit import EditRefused
 from topiary.store import corpora as corpora_of
 from topiary.store import queue as queue_of
 from topiary.store import runs
@@ -44,14 +46,23 @@ def train(arguments: argparse.Namespace) -> int:
     if arguments.seeds is not None and arguments.seed is not None:
         raise UserError("--seed and --seeds say the same twice; give one of them")
     seeds, grid = arguments.seeds or (), _read_grid(arguments.grid)
+    guide = None if arguments.topics is None else _read_guide(arguments.topics)
     db = open_existing(arguments.store)
-    request = RunRequest(corpus=arguments.corpus, texts=texts, seeds=seeds, grid=grid, **options)
+    request = RunRequest(corpus=arguments.corpus, texts=texts, seeds=seeds, grid=grid, guide=guide, **options)
     rows, started = control.start_runs(db, request)  # before printing, which fails when nobody reads the output
     corpus = corpora_of.get_corpus(db, rows[0].corpus)
     proposed = proposes_widths(texts | dict(arguments.grid))
     tried = bool(rows[0].options.get("tries_widths"))
     note = describe_widths(rows[0].layers, corpus, tried=tried) if proposed else ""
     return _report_start(db, rows, started, arguments, note)
+
+
+def _read_guide(path: str) -> TopicGuide:
+    """Return the topics of a file; raise an error if it is not a guide."""
+    try:
+        return read_guide(Path(path))
+    except EditRefused as error:
+        raise UserError(str(error)) from error
 
 
 def _read_grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:

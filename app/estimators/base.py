@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from topiary.app.estimators.inputs import find_blank_rows, refuse_texts, strip_scalar
+from topiary.app.estimators.inputs import find_blank_rows, read_topic_words, refuse_texts, strip_scalar
 from topiary.app.machine import count_processors
 from topiary.engine import first_topics, models
 from topiary.engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel
@@ -19,6 +19,7 @@ from topiary.engine.hierarchy import effects, evaluate, paths, topics
 from topiary.engine.quality import coherence
 from topiary.engine.settings import SettingError, describe
 from topiary.engine.shared_settings import count_growth_steps
+from topiary.engine.steering.edit import SEED, Edit
 
 LARGEST_SEED = 2**31 - 1
 LARGEST_COUNT = 2**31 - 1
@@ -47,6 +48,8 @@ class TopicEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     diversity_ : list of float
         Share of distinct words among the ten heaviest words of all topics of each layer.  Topics that hold less than
         0.1 % of the layer are left out.
+    seeded_ : dict
+        The topics of layer 1 that were made from the words of ``topics``, by its keys (of a list, by position).
     n_iter_ : int
         Number of steps taken.
     config_ : object
@@ -62,6 +65,7 @@ class TopicEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         inference: str | None = None,
         n_iter: int = 500,
         batch_size: int = 200,
+        topics: Any = None,
         settings: Mapping[str, Any] | None = None,
         real_values: str = "refuse",
         random_state: Any = None,
@@ -71,6 +75,7 @@ class TopicEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.inference = inference
         self.n_iter = n_iter
         self.batch_size = batch_size
+        self.topics = topics
         self.settings = settings
         self.real_values = real_values
         self.random_state = random_state
@@ -165,7 +170,12 @@ class TopicEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_classes_ = n_classes
         self.n_documents_ = counts.n_documents
         self.n_tokens_ = int(counts.values.sum(dtype=np.float64))
-        kernel = self._build_kernel()
+        kernel, self.seeded_ = self._build_kernel(), {}
+        seeds = read_topic_words(self.topics, list(getattr(self, "feature_names_in_", ())), self.n_features_in_)
+        if seeds and SEED not in kernel.steers:
+            raise SettingError(
+                f"{type(self).__name__} with these settings makes no topics from words; leave topics out"
+            )
         documents = np.arange(counts.n_documents)
         all_documents = take_documents(counts, documents, labels)
         first = take_documents(counts, first_topics.sample_documents(documents), labels)
@@ -177,7 +187,28 @@ class TopicEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if not kernel.is_sweeping(state):
                 batch = take_documents(counts, draw_minibatch(self.seed_, t, documents, kernel.batch_size), labels)
             state, _ = kernel.step(self.seed_, state, batch)
+            if seeds and t >= self._choose_seed_step(n_iter) and kernel.takes_edits(state):
+                state = self._seed_topics(kernel, state, all_documents, t, seeds)
+                seeds = {}
+        if seeds:
+            raise SettingError(
+                f"{type(self).__name__} makes topics from words once it sweeps all documents; give more n_iter"
+            )
         return self._store_results(kernel, kernel.find_shown_state(state), counts)
+
+    @staticmethod
+    def _choose_seed_step(n_iter: int) -> int:
+        """Return the step after which topics are made from words: before, no topic has found its own."""
+        return max(1, min(20, n_iter // 4))
+
+    def _seed_topics(
+        self, kernel: Kernel, state: Any, documents: Batch, t: int, seeds: Mapping[Any, tuple[int, ...]]
+    ) -> Any:
+        """Return the state with a topic for each of the ``seeds``."""
+        for number, (name, words) in enumerate(seeds.items(), start=1):
+            state, result = kernel.edit(self.seed_, state, documents, Edit(number, t, SEED, words=words))
+            self.seeded_[name] = result.topic
+        return state
 
     def _check_n_iter(self) -> int:
         """Return the number of mini-batches; raise an error if it is not valid."""

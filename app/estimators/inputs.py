@@ -186,3 +186,42 @@ def strip_scalar(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     return tuple(strip_scalar(each) for each in value) if isinstance(value, list | tuple) else value
+
+
+def read_topic_words(topics: Any, names: list[str], n_words: int) -> dict[Any, tuple[int, ...]]:
+    """Return the numbers of the words of each of some topics, by name, or by position in a list.
+
+    Parameters
+    ----------
+    topics : dict, list or None
+        Words of each topic, as numbers or names of columns.
+    names : list of str
+        Names of the columns; empty if they have none.
+    n_words : int
+        Number of columns.
+
+    Raises
+    ------
+    ValueError
+        When a word is no column, or a topic has less than two; the message is one sentence.
+    """
+    if not isinstance(topics, Mapping | list | tuple | None):
+        raise ValueError(f"topics must be a dictionary or list with words for each topic; got {_quote_value(topics)}")  # noqa: TRY004 - as scikit-learn
+    listed = topics if isinstance(topics, Mapping) else dict(enumerate(topics or ()))
+    columns = {name: number for number, name in enumerate(names)} | {number: number for number in range(n_words)}
+    found: dict[Any, tuple[int, ...]] = {}
+    for key, words in listed.items():
+        if isinstance(words, str) or not isinstance(words, Iterable):
+            raise ValueError(f"the words of topic {key!r} are no list; give at least two in one")  # noqa: TRY004
+        plain = [strip_scalar(word) for word in words]
+        if unknown := [word for word in plain if word not in columns]:
+            has = (
+                "the names of its columns are known only of a table"
+                if isinstance(unknown[0], str) and not names
+                else f"it has {n_words}"
+            )
+            raise ValueError(f"topic {key!r} has the word {unknown[0]!r}, which is no column of X; {has}")
+        found[key] = tuple(dict.fromkeys(columns[word] for word in plain))
+        if len(found[key]) < 2:
+            raise ValueError(f"topic {key!r} needs at least two different words, and has {len(found[key])}")
+    return found

@@ -36,6 +36,10 @@ class DLDA(TopicEstimator):
         Number of mini-batches, or of sweeps over all documents for gibbs.
     batch_size : int, default=200
         Number of documents in a mini-batch.
+    topics : dict or list, optional
+        What is known of the topics: for each a list of at least two words, numbers of columns of X or names of the
+        columns of a table; with names of the topics if it is a dictionary.  Each becomes a topic of layer 1 after the
+        first steps, by a step that seeds it; ``seeded_`` says which.
     settings : dict, optional
         Settings of the model by name, other than the parameters of this class, for example ``{"eta": (0.1,)}``.
     real_values : {"refuse", "round"}, default="refuse"
@@ -71,6 +75,8 @@ class DATM(TopicEstimator):
         Number of mini-batches.
     batch_size : int, default=200
         Number of documents in a mini-batch.
+    topics : dict or list, optional
+        As for :class:`DLDA`.
     settings : dict, optional
         Any other setting of the model by name.
     real_values : {"refuse", "round"}, default="refuse"
@@ -95,7 +101,7 @@ class LDA(TopicEstimator):
         Gibbs sampling, coordinate ascent, or stochastic variational inference.
     n_iter : int, default=200
         Number of sweeps over all documents, or of mini-batches for svi.
-    batch_size, settings, real_values, random_state, n_jobs
+    batch_size, topics, settings, real_values, random_state, n_jobs
         As for :class:`DLDA`; only svi has mini-batches.
     """
 
@@ -106,6 +112,7 @@ class LDA(TopicEstimator):
         inference: str = "gibbs",
         n_iter: int = 200,
         batch_size: int = 256,
+        topics: Any = None,
         settings: Mapping[str, Any] | None = None,
         real_values: str = "refuse",
         random_state: Any = None,
@@ -116,6 +123,7 @@ class LDA(TopicEstimator):
             inference=inference,
             n_iter=n_iter,
             batch_size=batch_size,
+            topics=topics,
             settings=settings,
             real_values=real_values,
             random_state=random_state,
@@ -134,7 +142,7 @@ class DPFA(TopicEstimator):
 
     Parameters
     ----------
-    layers, inference, n_iter, batch_size, settings, real_values, random_state, n_jobs
+    layers, inference, n_iter, batch_size, topics, settings, real_values, random_state, n_jobs
         As for :class:`DLDA`, except that ``inference`` is one of the model ``dpfa``.
     """
 
@@ -147,7 +155,7 @@ class DEF(TopicEstimator):
     Parameters
     ----------
     layers, n_iter, batch_size, settings, real_values, random_state, n_jobs
-        As for :class:`DLDA`.  There is only one ``inference``, so leave it None.
+        As for :class:`DLDA`.  There is only one ``inference``, so leave it None, and no ``topics``.
     """
 
     _model = "deep-exp-family"
@@ -158,7 +166,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    layers, inference, n_iter, batch_size, settings, real_values, random_state, n_jobs
+    layers, inference, n_iter, batch_size, topics, settings, real_values, random_state, n_jobs
         As for :class:`DATM`.  By default labels take effect after a quarter of the mini-batches (at most 500).
     unlabelled : object, optional
         The value in ``y`` of documents without a label, which are used for everything else; None by default.
@@ -181,6 +189,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         inference: str | None = None,
         n_iter: int = 1000,
         batch_size: int = 200,
+        topics: Any = None,
         settings: Mapping[str, Any] | None = None,
         real_values: str = "refuse",
         unlabelled: Any = None,
@@ -193,6 +202,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
             inference=inference,
             n_iter=n_iter,
             batch_size=batch_size,
+            topics=topics,
             settings=settings,
             real_values=real_values,
             random_state=random_state,

@@ -8,6 +8,7 @@ from typing import Any
 
 from topiary.app.jobs import gpu
 from topiary.app.jobs.cluster import place
+from topiary.app.jobs.edit_orders import check_model
 from topiary.app.jobs.forks import ForkOrigin
 from topiary.app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
 from topiary.app.jobs.run_rules import (
@@ -29,11 +30,14 @@ from topiary.app.jobs.run_rules import (
     take_measures,
     tries_widths,
 )
+from topiary.app.jobs.topic_guide import plan_guide
+from topiary.app.machine import find_user
 from topiary.engine import models, settings
 from topiary.engine.gpu import memory
 from topiary.store import corpora, runs
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
+from topiary.store.edits import NewEdit
 from topiary.store.run_rows import RunRow
 
 MORE_STEPS = 300  # of a run that continues one whose curve was still falling
@@ -94,6 +98,7 @@ def prepare_run(db: Database, request: RunRequest) -> dict[str, Any]:
         )
         if on:
             _check_where(on, db.url, request.model, config, row, whole=request.whole)
+        edits = _plan_edits(db, row, request, config, steps)
     except NewRunError:
         raise
     except (LookupError, ValueError) as error:
@@ -108,7 +113,21 @@ def prepare_run(db: Database, request: RunRequest) -> dict[str, Any]:
         "seed": request.seed,
         "name": request.name,
         "fork": None if fork is None else fork.snapshot.number,
+        "edits": edits,
     }
+
+
+def _plan_edits(db: Database, corpus: CorpusRow, request: RunRequest, config: Any, steps: int) -> list[NewEdit]:
+    """Return the edits that a run begins with."""
+    if request.guide is None:
+        return list(request.edits)
+    if request.on:
+        raise NewRunError(f"topics are given to runs on this machine, and this one is to run on {request.on}", "on")
+    planned = plan_guide(request.guide, corpora.read_vocabulary(db, corpus.number), config.layers, steps, find_user())
+    facts = collect_row_facts(corpus)
+    steers = models.load(request.model).build(config, facts).steers
+    check_model(request.model, steers, facts, [edit.kind for edit in planned])
+    return [*request.edits, *planned]
 
 
 def _check_where(on: str, store: str, model: str, config: Any, corpus: CorpusRow, *, whole: bool) -> None:

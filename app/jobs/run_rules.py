@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topiary.app.jobs.forks import (
     ForkOrigin,
@@ -17,6 +17,10 @@ from topiary.app.names import plural
 from topiary.engine import models, settings, shared_settings
 from topiary.engine.contract import Facts
 from topiary.store.corpus_rows import CorpusRow
+
+if TYPE_CHECKING:
+    from topiary.app.jobs.topic_guide import TopicGuide
+    from topiary.store.edits import NewEdit
 
 EPOCHS = 12  # passes over the training documents after which topics trained by mini-batches hardly change
 LEAST_STEPS, MOST_STEPS = 300, 3500  # mini-batches of a small corpus, and of a large one as in the papers
@@ -277,10 +281,12 @@ class RunRequest:
         Whether ``minibatches`` is the length of the parent of a fork, which may end earlier if it overfits.
     threads : int or None
         None: the usual number (:func:`app.jobs.control.start_runs`).
-    on, whole
-        As in :class:`app.jobs.plan.RunOptions`.
-    averaged, burn_in, samples, paper_point
-        Likewise; users give them among ``texts``, by the names of `MEASURES`.
+    guide : TopicGuide or None
+        Topics and words that users know of.
+    edits : sequence of NewEdit
+        Further edits that the run begins with.
+    on, whole, averaged, burn_in, samples, paper_point
+        As in :class:`app.jobs.plan.RunOptions`; users give them among ``texts``, by the names of `MEASURES`.
     """
 
     corpus: int | str
@@ -303,6 +309,8 @@ class RunRequest:
     keep: int | None = None
     whole: bool = False
     inherits_length: bool = False
+    guide: "TopicGuide | None" = None
+    edits: "Sequence[NewEdit]" = ()
 
 
 MEASURES = {

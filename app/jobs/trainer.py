@@ -35,12 +35,14 @@ from topiary.store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from topiary.app.jobs.cluster.spread import RunCluster
+    from topiary.app.jobs.edit_work import EditWork
     from topiary.app.jobs.gpu import CardUse
     from topiary.app.jobs.shares import LivePlacement
     from topiary.app.jobs.training import Position, Training
     from topiary.engine.contract import Facts, Info, Kernel
     from topiary.engine.corpus import Corpus
     from topiary.engine.models import RegisteredModel
+    from topiary.store.edits import EditRow
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
@@ -108,6 +110,7 @@ class Trainer:
         self._saved = -1
         self._is_readable = self._may_give_way = False
         self._best: SnapshotRow | None = None  # of a run that overfits
+        self._edits: EditWork
         self._cluster: RunCluster | None = None
         self._live: LivePlacement | None = None
         self._card: CardUse | None = None
@@ -139,9 +142,13 @@ class Trainer:
 
     def _train(self, training: "Training", plan: Plan, position: "Position", meta: dict[str, Any]) -> "Position | None":
         """Train until the run is done or asked to end, and return its position; None if it gave way to others."""
+        from topiary.app.jobs.edit_work import EditWork
         from topiary.app.jobs.shares import LivePlacement
 
+        self._edits = EditWork(self.claim, training)
         self._live = None if self.options.cluster else LivePlacement(self.claim, training.kernel)
+        if due := self._edits.list_taken(position):  # of a resumed run, between its checkpoint and the next step
+            position = self._make_edits(training, position, due)
         while not self._is_done(training, plan, position) and not self.claim.ending:
             start, was_sweeping = time.perf_counter(), training.kernel.is_sweeping(position.state)
             position, info = training.step(position)
@@ -151,19 +158,27 @@ class Trainer:
             if training.kernel.is_sweeping(position.state) and not was_sweeping:
                 self._begin_sweeps(training, position)
             position = training.follow(position, plan)
-            position = self._record(training, plan, position, info)
+            self._edits.look()
+            due = [] if position.minibatch >= plan.minibatches else self._edits.take(position)
+            position = self._record(training, plan, position, info, edited=bool(due))
             if position.minibatch in plan.checkpoints:
                 self._save(training, position, meta)
+            if due:
+                position = self._make_edits(training, position, due)
             if self._may_give_way and self._give_way(training, plan, position, meta):
                 return None
-            if self._cluster is not None:
-                self._cluster.report()
-            if self._card is not None and (use := self._card.report()):
-                self.claim.process = self.claim.row.process | use
-            if self._live is not None:
-                self._live.advance()
-            self.claim.beat_if_due()
+            self._report_work()
         return position
+
+    def _report_work(self) -> None:
+        """Tell the store what the workers and the graphics processor do, and that this process is alive."""
+        if self._cluster is not None:
+            self._cluster.report()
+        if self._card is not None and (use := self._card.report()):
+            self.claim.process = self.claim.row.process | use
+        if self._live is not None:
+            self._live.advance()
+        self.claim.beat_if_due()
 
     def _end(self, training: "Training", plan: Plan, position: "Position", meta: dict[str, Any]) -> None:
         """Save and judge the run, place all documents in its topics, and finish it."""
@@ -337,6 +352,8 @@ class Trainer:
         """Return whether the run has made all its steps, or has reached the plateau at which it should end."""
         if position.minibatch >= plan.minibatches:
             return True
+        if self._edits.is_settling(position.minibatch):
+            return False
         if self._find_overfitting(plan, position) is not None:
             return True
         if not self.options.until_plateau:
@@ -387,14 +404,29 @@ class Trainer:
             return None
         return find_overfitting(self.claim.falling_curve, self.claim.label_errors)
 
-    def _record(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> "Position":
-        """Write what the plan asks for after this mini-batch; return the position with newly placed examples."""
+    def _make_edits(self, training: "Training", position: "Position", due: "list[EditRow]") -> "Position":
+        """Make edits between two steps, and write the widths if there are new topics."""
+        widths = training.list_widths(position.state)
+        position = self._edits.make(position, due)
+        if training.list_widths(position.state) != widths:
+            self._record_layers(training, position, [])
+        return position
+
+    def _record(
+        self, training: "Training", plan: Plan, position: "Position", info: "Info", *, edited: bool
+    ) -> "Position":
+        """Write what the plan asks for after this mini-batch; return the position with newly placed examples.
+
+        The topics before and soon after edits are written too; ``edited`` says whether some follow this mini-batch.
+        """
         from topiary.app.jobs.records import check_topics
 
         t = position.minibatch
-        if plan.is_due(t) or info.events:
+        is_shown = edited or self._edits.is_shown(t)
+        is_judged = self._edits.is_judged(t) or (edited and not self.claim.curve)
+        if plan.is_due(t) or info.events or is_shown:
             check_topics(training.kernel.topics(position.state), t)
-        if t in plan.evaluations:
+        if t in plan.evaluations or (is_judged and plan.evaluations):
             self._evaluate(training, plan, position)
             position = self._compare_trees(training, position)
             self._say_readable(training, position)
@@ -403,7 +435,7 @@ class Trainer:
         last = self._is_done(training, plan, position)
         if t in plan.reports or info.events or last:
             self._report(training, plan, position, info)
-        if t in plan.snapshots or info.events or last:
+        if t in plan.snapshots or info.events or is_shown or last:
             position = self._write_snapshot(training, position, info, plan, last=last)
         if last and plan.paper_documents:
             self._judge_as_paper(training, plan, position)
@@ -477,6 +509,8 @@ class Trainer:
                 training.curve_point(training.kernel.find_shown_state(position.state), plan),
             )
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
+        if claim.point_perplexity is not None:
+            self._edits.judge(t, claim.point_perplexity)
 
     def _compare_trees(self, training: "Training", position: "Position") -> "Position":
         """Compare the tree with an earlier one if the run waits for it to settle, and write how much is unchanged."""

@@ -36,7 +36,7 @@ from topiary.engine.hierarchy.effects import compute_popularity
 from topiary.engine.hierarchy.shares import compute_shares
 from topiary.engine.hierarchy.topics import collect_arrays
 from topiary.engine.hierarchy.topics import compute_shares as compute_topic_shares
-from topiary.engine.steering.edit import SEED
+from topiary.engine.steering.edit import SEED, Edit, EditRefused, EditResult
 from topiary.engine.steering.tokens import compile_moves
 
 EXAMPLES = 20  # example documents of a topic
@@ -106,6 +106,8 @@ class Position(NamedTuple):
         The tree with which the current one is compared.
     titles : tuple of (n, 3) int32
         The titles in the last snapshot, by :func:`app.jobs.records.index_titles`.
+    edited : int
+        Number of the last edit in the journal that was made or refused.
     """
 
     minibatch: int
@@ -116,6 +118,7 @@ class Position(NamedTuple):
     places: tuple[Array, ...]
     tree: TreeReference = NO_TREE
     titles: tuple[Array, ...] = ()
+    edited: int = 0
 
 
 class Training:
@@ -181,6 +184,10 @@ class Training:
         if not self.kernel.is_sweeping(state):
             size = self.kernel.batch_size
             return self.corpus.batch(draw_minibatch(self.seed, t, self.train, size, filed=self._filed))
+        return self.read_all()
+
+    def read_all(self) -> Batch:
+        """Return all training documents."""
         if self._whole is None:
             self._whole = _read_documents(self.corpus, self.train)
         return self._whole
@@ -271,6 +278,26 @@ class Training:
             chain = self.kernel.start_chain(self.seed, state, self._hold_out_all()[0])
         documents = position.documents + n_documents
         return position._replace(minibatch=position.minibatch + 1, documents=documents, state=state, chain=chain)
+
+    def edit(self, position: Position, edit: Edit) -> tuple[Position, EditResult]:
+        """Make an edit between two steps; a new topic restarts the chains of test documents.
+
+        Raises
+        ------
+        EditRefused
+            When it cannot be done; the message is one sentence.
+        """
+        if edit.kind not in self.kernel.steers:
+            raise EditRefused(f"this model knows no edit {edit.kind!r}")
+        state, result = self.kernel.edit(self.seed, position.state, self.read_all(), edit)
+        chain = position.chain
+        if chain is not None and self.list_widths(state) != self.list_widths(position.state):
+            chain = self.kernel.start_chain(self.seed, state, self._hold_out_all()[0])
+        return position._replace(state=state, chain=chain, edited=edit.number), result
+
+    def list_widths(self, state: Any) -> list[int]:
+        """Return the widths of the layers of a state."""
+        return [table.shape[1] for table in self.kernel.topics(state).phi]
 
     def count_sweeps(self, position: Position) -> int:
         """Return the number of sweeps of all documents before a position, including those of ancestors of a fork."""
@@ -415,6 +442,8 @@ class Training:
         """Return a position as named arrays, for a checkpoint."""
         arrays: dict[str, Any] = {f"state.{name}": array for name, array in flatten(position.state).items()}
         arrays["documents"] = np.array(position.documents)
+        if position.edited:
+            arrays["edited"] = np.array(position.edited)
         if position.chain is not None:
             arrays |= {f"chain.{name}": array for name, array in flatten(position.chain).items()}
         if position.rates is not None:
@@ -436,7 +465,8 @@ class Training:
         places = tuple(tables[str(i)] for i in range(len(tables)))
         tree = unflatten(TreeReference, _select_arrays("tree", arrays))
         titles = collect_arrays(arrays, "titles")
-        return Position(minibatches, int(arrays["documents"]), state, chain, rates, places, tree, titles)
+        edited = int(arrays.get("edited", 0))
+        return Position(minibatches, int(arrays["documents"]), state, chain, rates, places, tree, titles, edited)
 
     def _hold_out_all(self) -> tuple[Batch, Batch]:
         """Return the observed and the held-out tokens of all test documents."""

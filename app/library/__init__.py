@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from topiary.app.ingest.options import OptionError
     from topiary.app.jobs.cluster.place import PlaceError
     from topiary.app.jobs.run_rules import NewRunError
+    from topiary.engine.steering.edit import EditRefused
     from topiary.store.errors import Conflict, NotFound, StoreError
 
     from .corpora import Corpus
@@ -39,6 +40,7 @@ _MODULES = {
     "Corpus": ".corpora",
     "DATM": "topiary.app.estimators.models",
     "DLDA": "topiary.app.estimators.models",
+    "EditRefused": "topiary.engine.steering.edit",
     "Inference": ".results",
     "IngestError": "topiary.app.ingest.errors",
     "NotFound": "topiary.store.errors",
@@ -68,6 +70,7 @@ __all__ = [
     "Comparison",
     "Conflict",
     "Corpus",
+    "EditRefused",
     "Inference",
     "IngestError",
     "NewRunError",

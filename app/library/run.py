@@ -11,15 +11,18 @@ import numpy as np
 import pandas as pd
 
 from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.journal import JournalEntry
 from topiary.app.analysis.shares import find_placed_snapshot
 from topiary.app.export.records import list_all_facts
 from topiary.app.export.topics import add_run_note, list_run_notes
-from topiary.app.jobs import control, launcher, logs
+from topiary.app.jobs import control, launcher, logs, steering
+from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.estimates import choose_headline, read_latest
 from topiary.app.jobs.forks import find_origin, format_default
 from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
+from topiary.app.jobs.topic_guide import convert_guide, read_guide
 from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from topiary.app.names import BROKEN
 from topiary.app.views.run_facts import format_estimate
@@ -45,8 +48,11 @@ OPTIONS = frozenset(("minibatches", "preset", "seed", "threads", "on", "name", "
 
 def make_fields(model: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request for a run: its model, and arguments, among them settings of the model."""
-    texts = write_settings({name: value for name, value in given.items() if name not in OPTIONS})
+    texts = write_settings({name: value for name, value in given.items() if name not in (*OPTIONS, "topics")})
     options = {name: _convert_numpy_values(value) for name, value in given.items() if name in OPTIONS}
+    if (topics := given.get("topics")) is not None:
+        is_file = isinstance(topics, str | os.PathLike)
+        options["guide"] = read_guide(Path(topics)) if is_file else convert_guide(topics, "topics")
     return {"model": model, "texts": texts} | options
 
 
@@ -322,6 +328,75 @@ class Run(RunBridges, RunEvidence):
         (row,), _ = control.start_runs(self._opened.db, request_fork(origin, **make_fields(model, given)))
         made = Run(self._opened, row.number)
         return made.wait(progress=progress) if wait else made
+
+    def edit(
+        self,
+        kind: str,
+        *,
+        topics: Sequence[str] | str = (),
+        words: Sequence[str] | str = (),
+        layer: int = 1,
+        strength: str = "medium",
+        name: str = "",
+        author: str | None = None,
+    ) -> int:
+        """Tell the topics of the run what you know; return the number of the edit in its journal.
+
+        A run that trains makes the edit after its present step.  A finished one needs :meth:`apply_edits` too.
+
+        Parameters
+        ----------
+        kind : str
+            "seed" makes a new topic from words; "keep" and "out" keep words in a topic or out of it; "ban" keeps words
+            out of all topics; "pin" keeps a topic as it is, until "unpin"; "merge" moves the words of the second topic
+            into the first; "split" makes two topics of one; "remove" gives the words of a topic to the others; "place"
+            puts a topic below one of the layer above.
+        topics : sequence of str
+            Topics such as ``"L1:17"``.
+        words : sequence of str
+            Words of the corpus.
+        layer : int, default=1
+            Layer of a new topic.
+        strength : {"weak", "medium", "strong"}
+            How much the words of "seed" and "keep" weigh from then on.
+        name : str
+            A name for the new topic.
+        author : str, optional
+            The user of this machine by default.
+
+        Raises
+        ------
+        EditRefused
+            When it cannot be done; the message says why, and names words near an unknown one.
+        LookupError
+            When there is no such topic.
+        """
+        named = [topics] if isinstance(topics, str) else list(topics)
+        nodes = self.hierarchy(None).find_topics(named) if named else []
+        listed = (words,) if isinstance(words, str) else tuple(words)
+        order = EditOrder(kind, tuple(nodes), listed, layer, strength, name)
+        (added,) = steering.queue_edits(self._opened.db, self.number, [order], author)
+        return added.edit
+
+    @property
+    def edits(self) -> pd.DataFrame:
+        """The journal of edits, by number: state, kind, topics, words, step, what each did and the perplexities."""
+        rows = [each._asdict() for each in self._reader.edits(self._row)]
+        return pd.DataFrame(rows, columns=list(JournalEntry._fields)).set_index("number")
+
+    def apply_edits(self, steps: int = steering.MORE) -> "Run":
+        """Have the edits that wait made, and return the run that makes them.
+
+        A finished run goes on as a new one, which trains ``steps`` more; one that was paused or stopped is resumed.
+        """
+        return Run(self._opened, steering.apply_edits(self._opened.db, self.number, steps).number)
+
+    def undo_edit(self, number: int) -> "Run":
+        """Undo an edit and all after it, and return the run that goes on from before it; see :attr:`edits`.
+
+        An edit that still waits is withdrawn, and the run is the same.
+        """
+        return Run(self._opened, steering.undo_edit(self._opened.db, self.number, int(number)).number)
 
     def pause(self) -> None:
         """Pause the run after the current mini-batch."""

@@ -170,6 +170,7 @@ class Store:
         threads: int | None = None,
         on: str = "",
         name: str = "",
+        topics: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         wait: bool = False,
         progress: bool | Watcher = False,
         **settings: Any,
@@ -201,6 +202,9 @@ class Store:
             ``"gpu+local:2"`` or ``"gpu+tcp://host:8786"`` by one of every process.
         name : str
             Name of the run, for display.
+        topics : dict or path, optional
+            What you know of the topics, which the run begins with: ``{"topics": [{"name": "Aid", "words": ["tsunami",
+            "aid"], "parent": "Asia"}], "ban": ["year"]}``, or a YAML file with the same.
         wait, progress
             Whether to wait until the run ends, and whether to show progress meanwhile; see :meth:`Run.wait`.
         **settings
@@ -210,6 +214,8 @@ class Store:
         ------
         NewRunError
             When the model, a setting or a number is not valid.
+        EditRefused
+            When ``topics`` cannot be read.
         NotFound
             When there is no such corpus.
         RunFailed
@@ -217,7 +223,7 @@ class Store:
         """
         given = settings | {
             "layers": layers, "inference": inference, "minibatches": minibatches, "preset": preset, "seed": seed,
-            "threads": threads, "on": on, "name": name,
+            "threads": threads, "on": on, "name": name, "topics": topics,
         }  # fmt: skip
         (run,) = self.train_group(corpus, model, wait=wait, progress=progress, **given)
         return run

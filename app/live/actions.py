@@ -22,7 +22,8 @@ from topiary.app.analysis.predictions import Classified, store_predictions
 from topiary.app.analysis.refinements import SHARE, refine_run
 from topiary.app.ingest.column_kinds import change_kind
 from topiary.app.ingest.options import ImportOptions, OptionError
-from topiary.app.jobs import control, launcher, logs, progress
+from topiary.app.jobs import control, launcher, logs, progress, steering
+from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.ingest_process import RunningImport
 from topiary.app.jobs.logs import read_tail
 from topiary.app.jobs.progress import ImportNotice, Notice
@@ -244,6 +245,23 @@ class Actions:
     def train_more(self, run: int) -> RunRow:
         """Start a run that continues one from its last snapshot; see :func:`app.jobs.control.continue_run`."""
         row = control.continue_run(self._writing(), run, str(self.visitor))
+        self.feed.look()
+        return row
+
+    def steer(self, run: int, orders: Sequence[EditOrder], author: str = "") -> RunRow:
+        """Add edits to the journal of a run, all or none, have them made, and return the run that makes them.
+
+        See :func:`app.jobs.steering.queue_edits` and :func:`app.jobs.steering.apply_edits`.
+        """
+        db = self._writing()
+        steering.queue_edits(db, run, orders, author, str(self.visitor))
+        row = steering.apply_edits(db, run, who=str(self.visitor))
+        self.feed.look()
+        return row
+
+    def undo_edit(self, run: int, number: int) -> RunRow:
+        """Undo an edit and all after it; see :func:`app.jobs.steering.undo_edit`."""
+        row = steering.undo_edit(self._writing(), run, number, str(self.visitor))
         self.feed.look()
         return row
 

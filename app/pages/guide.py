@@ -20,6 +20,7 @@ GROUPS = {
     "Explore": ("watch", "explore", "trends", "findings", "documents", "classes", "compare", "quality", "figures"),
     "Train and share": (
         "models",
+        "steering",
         "runs-in-the-background",
         "cluster",
         "cluster-recipe",

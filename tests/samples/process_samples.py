@@ -3,7 +3,7 @@
 import itertools
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from topiary.app.jobs import claim, launcher, new_run, trainer
 from topiary.store import checkpoints, corpora, corpus_rows, corpus_writer, points, runs, snapshots
 from topiary.store.blocks import TEST, TRAIN, VALIDATION, DocumentBlock, StoredCounts
 from topiary.store.database import Database, open_database
+from topiary.store.edits import NewEdit
 from topiary.store.run_rows import RunRow
 
 WORDS = tuple(f"word{v}" for v in range(40))
@@ -84,12 +85,19 @@ def more_documents(db: Database, number: int, first: int) -> DocumentBlock:
 
 
 def order(
-    db: Database, *, minibatches: int = 60, averaged: bool = False, corpus: str = "small", seed: int = 1, **texts: str
+    db: Database,
+    *,
+    minibatches: int = 60,
+    averaged: bool = False,
+    corpus: str = "small",
+    seed: int = 1,
+    until: str = "",
+    edits: Sequence[NewEdit] = (),
+    **texts: str,
 ) -> RunRow:
     """A queued run of a small model."""
-    return new_run.create_run(
-        db, corpus, model="dlda", texts=SMALL | texts, minibatches=minibatches, averaged=averaged, seed=seed
-    )
+    wishes = {"minibatches": minibatches, "averaged": averaged, "seed": seed, "until": until, "edits": edits}
+    return new_run.create_run(db, corpus, model="dlda", texts=SMALL | texts, **wishes)
 
 
 class Written(NamedTuple):

@@ -4,13 +4,39 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from sqlalchemy import text, update
-from store_samples import write_corpus
+from sqlalchemy import inspect, text, update
+from store_samples import new_run, write_corpus
 
-from topiary.store import corpora, migrations, tables
+from topiary.store import corpora, edits, migrations, tables
 from topiary.store.check import check_store
 from topiary.store.database import open_database, open_existing
+from topiary.store.edits import NewEdit
 from topiary.store.errors import DamagedStore, FormerStore, SchemaMismatch, StoreError
+
+LATER = tables.VERSION + 1
+
+
+def describe(db, table):
+    """The columns and keys of a table as the database has them."""
+    with db.read() as connection:
+        looked = inspect(connection)
+        columns = {
+            (each["name"], str(each["type"].as_generic()), each["nullable"]) for each in looked.get_columns(table)
+        }
+        keys = looked.get_pk_constraint(table)["constrained_columns"], looked.get_foreign_keys(table)
+        return columns, keys[0], [(each["referred_table"], each["options"]) for each in keys[1]]
+
+
+def test_a_store_of_the_first_version_gets_a_journal_of_edits(db):
+    corpus, made = write_corpus(db), describe(db, "edits")
+    with db.write() as connection:
+        connection.execute(text("DROP TABLE edits"))
+        connection.execute(update(tables.store_version).values(version=1))
+    open_database(db.url).close()
+    assert describe(db, "edits") == made
+    run = new_run(db, corpus=corpus.number).number
+    assert edits.add_edits(db, run, [NewEdit("ban", words=(1,))]) == edits.list_edits(db, run)
+    assert check_store(db).damages == ()
 
 
 def add_column(connection):
@@ -24,14 +50,14 @@ def add_column(connection):
 
 def test_a_store_is_brought_up_to_date_by_its_steps_and_keeps_what_it_holds(db, monkeypatch):
     number = write_corpus(db).number
-    monkeypatch.setattr(tables, "VERSION", 2)
-    monkeypatch.setattr(migrations, "STEPS", {1: add_column})
+    monkeypatch.setattr(tables, "VERSION", LATER)
+    monkeypatch.setattr(migrations, "STEPS", {LATER - 1: add_column})
     with pytest.raises(SchemaMismatch, match="a command that writes"):
         open_database(db.url, readonly=True)
     open_existing(db.url).close()
     with db.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM corpora WHERE proof IS NULL")).scalar() == 1
-        assert connection.execute(text("SELECT version FROM store_version")).scalar() == 2
+        assert connection.execute(text("SELECT version FROM store_version")).scalar() == LATER
     assert [row.number for row in corpora.list_corpora(db)] == [number]
     assert check_store(db).damages == ()
 
@@ -41,8 +67,8 @@ def test_a_step_that_fails_leaves_the_older_store_as_it_was(db, monkeypatch):
         add_column(connection)
         raise StoreError("the step failed")
 
-    monkeypatch.setattr(tables, "VERSION", 2)
-    monkeypatch.setattr(migrations, "STEPS", {1: step})
+    monkeypatch.setattr(tables, "VERSION", LATER)
+    monkeypatch.setattr(migrations, "STEPS", {LATER - 1: step})
     with pytest.raises(StoreError, match="the step failed"):
         open_database(db.url)
     monkeypatch.undo()

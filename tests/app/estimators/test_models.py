@@ -51,6 +51,35 @@ def test_lda_names_its_inference():
         LDA(inference="vb", n_iter=1).fit(planted(10)[0])
 
 
+def test_words_that_are_known_become_a_topic():
+    counts, _ = planted()
+    table = pd.DataFrame(counts, columns=[f"word{v}" for v in range(24)])
+    for X, words in ((counts, [0, 1, 2]), (table, ["word0", "word1", "word2"])):
+        model = LDA(layers=(2,), n_iter=30, random_state=0, topics={"first": words}).fit(X)
+        assert model.components_[model.seeded_["first"], :8].sum() > 0.6
+        assert model.components_.shape == (3, 24)
+
+
+@pytest.mark.parametrize(
+    ("topics", "sentence"),
+    [
+        ("words", "topics must be a dictionary or list with words for each topic"),
+        (["ab"], "the words of topic 0 are no list; give at least two in one"),
+        ([[0, 99]], "topic 0 has the word 99, which is no column of X; it has 24"),
+        (
+            {"a": ["word1", "word2"]},
+            "'word1', which is no column of X; the names of its columns are known only of a table",
+        ),
+        ([[3, 3]], "topic 0 needs at least two different words, and has 1"),
+    ],
+)
+def test_words_that_make_no_topic_are_refused(topics, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        LDA(layers=(2,), n_iter=3, topics=topics).fit(planted(30)[0])
+    with pytest.raises(SettingError, match="LDA with these settings makes no topics from words; leave topics out"):
+        LDA(layers=(2,), inference="cavi", n_iter=3, topics=[[0, 1]]).fit(planted(30)[0])
+
+
 @pytest.fixture(scope="module")
 def fitted():
     counts, subject = planted()

@@ -404,6 +404,32 @@ def test_a_group_is_a_run_for_every_seed_and_combination_of_settings(store, corp
         run.delete()
 
 
+def test_a_run_begins_with_a_guide_goes_on_with_edits_and_undoes_them(store, corpus):
+    guide = {"topics": [{"name": "Beds", "words": ["rose", "hedge"], "parent": "Outside"}], "ban": ["crew"]}
+    made = store.train(corpus, layers=(4, 2), inference="gibbs", minibatches=40, topics=guide, wait=True)
+    assert made.edits["what"].tolist() == [
+        "ban crew", "new topic 'Beds' of layer 1 from rose, hedge", "place L1:5 under L2:1 'Outside'",
+    ]  # fmt: skip
+    assert made.edits["state"].tolist() == ["applied"] * 3
+    assert made.edits.loc[2, ["topic", "step"]].tolist() == ["L1:5", 10]
+    names = made.topics().set_index("topic")["name"]
+    assert (names["L1:5"], names["L2:1"]) == ("Beds", "Outside")
+    assert made.edit("out", topics="L1:5", words="rose") == 4
+    more = made.apply_edits(5).wait()
+    assert more.edits["step"].tolist() == [-30, -30, -30, 1]
+    assert more.edits.loc[4, "state"] == "applied"
+    assert more.weights(1).loc["rose", "L1:5"] == 0
+    back = more.undo_edit(4)
+    assert back.edits.index.tolist() == [1, 2, 3]
+    back.stop()
+    with pytest.raises(topiary.EditRefused, match=r"the corpus has no 'roze' \(near it are rose\)"):
+        made.edit("ban", words=["roze"])
+    with pytest.raises(topiary.EditRefused, match="topics has a key 'topic', which means nothing"):
+        store.train(corpus, topics={"topic": []})
+    for run in (back.wait(), more, made):
+        run.delete()
+
+
 def test_settings_of_numpy_are_taken(store, corpus, monkeypatch):
     from topiary.app.jobs import launcher
 

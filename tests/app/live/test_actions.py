@@ -11,6 +11,7 @@ from process_samples import NOBODY, order, small_corpus
 
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs import launcher, logs, process, progress
+from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.run_rules import RunRequest
 from topiary.app.live.actions import Actions, Indexing
 from topiary.app.live.feed import Feed
@@ -32,6 +33,10 @@ ASKED = {
     "move": (1,),
     "retry": (1,),
     "train_more": (1,),
+    "edit": (1, [EditOrder("ban", words=("x",))]),
+    "withdraw_edit": (1, 1),
+    "apply_edits": (1,),
+    "undo_edit": (1, 1),
     "log": (1,),
     "delete": (1,),
     "rename_run": (1, "x"),
@@ -121,6 +126,27 @@ def test_what_an_analyst_does_is_in_the_audit_log_line_by_line(actions, tmp_path
         "deleted run 1 (second spring)",
     ]
     assert {line.split(" | ")[2] for line in lines} == {"analyst in the browser at 192.0.2.8 (login 012345)"}
+
+
+def test_edits_of_a_visitor_are_in_the_journal_with_their_author(actions, tmp_path, monkeypatch):
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
+    (row,) = actions.edit(1, [EditOrder("seed", words=("rose", "hedge"), name="Beds")], "Ada")
+    assert (row.edit, row.author) == (1, "Ada")
+    actions.withdraw_edit(1, 1)
+    actions.edit(1, [EditOrder("seed", words=("rose", "hedge"))])
+    made = actions.apply_edits(1, 20)
+    assert (made.parent, made.planned) == (1, 20)
+    entries = actions.feed.reader.edits(runs.get_run(actions.feed.db, made.number))
+    assert [(each.number, each.what, each.result) for each in entries] == [
+        (2, "new topic of layer 1 from rose, hedge", "waits")
+    ]
+    lines = (tmp_path / "logs" / logs.AUDIT_NAME).read_text(encoding="utf-8").splitlines()
+    assert [line.split(" | ", 3)[3] for line in lines] == [
+        "added edit 1 (seed) to run 1",
+        "withdrew edit 1 of run 1",
+        "added edit 2 (seed) to run 1",
+        f"started run {made.number} to make 1 edit of run 1",
+    ]
 
 
 def test_the_role_is_asked_for_at_every_action(actions):
