@@ -130,7 +130,9 @@ def check_model(model: str, steers: frozenset[str], facts: Facts, kinds: Iterabl
         raise EditRefused(f"{name_model(model)} cannot be steered as this run trains it; {', '.join(able)} can")
     if missing := [kind for kind in kinds if kind in KINDS and kind not in steers]:
         able = [kind for kind in KINDS if kind in steers]
-        raise EditRefused(f"{name_model(model)} knows no edit {missing[0]!r}; it knows {', '.join(able)}")
+        raise EditRefused(
+            f"{name_model(model)} as this run trains it knows no edit {missing[0]!r}; it knows {', '.join(able)}"
+        )
 
 
 def _can_be_steered(model: str, facts: Facts) -> bool:
