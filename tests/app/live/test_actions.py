@@ -143,7 +143,7 @@ def test_edits_of_a_visitor_are_in_the_journal_with_their_author(actions, tmp_pa
         "added edit 1 (ban) to run 1",
         "withdrew edit 1 of run 1",
         "added edit 2 (ban) to run 1",
-        f"started run {made.number} to make 1 edit of run 1",
+        "started run 2 (first spring, continued) to make 1 edit of run 1",
     ]
 
 
