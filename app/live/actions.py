@@ -36,7 +36,6 @@ from topiary.engine.hierarchy.tree import Node
 from topiary.store import annotations, corpora, events, full_text, notes, queue, runs
 from topiary.store.corpus_rows import CorpusColumn, CorpusRow
 from topiary.store.database import Database, open_database, open_existing
-from topiary.store.edits import EditRow
 from topiary.store.errors import StoreError
 from topiary.store.notes import NewNote, NoteRow
 from topiary.store.run_rows import RunRow
@@ -249,20 +248,14 @@ class Actions:
         self.feed.look()
         return row
 
-    def edit(self, run: int, orders: Sequence[EditOrder], author: str = "") -> list[EditRow]:
-        """Add edits to the journal of a run, all or none; see :func:`app.jobs.steering.queue_edits`."""
-        rows = steering.queue_edits(self._writing(), run, orders, author, str(self.visitor))
-        self.feed.look()
-        return rows
+    def steer(self, run: int, orders: Sequence[EditOrder], author: str = "") -> RunRow:
+        """Add edits to the journal of a run, all or none, have them made, and return the run that makes them.
 
-    def withdraw_edit(self, run: int, number: int) -> None:
-        """Withdraw an edit that still waits."""
-        steering.withdraw_edit(self._writing(), run, number, str(self.visitor))
-        self.feed.look()
-
-    def apply_edits(self, run: int, steps: int = steering.MORE) -> RunRow:
-        """Have the edits that wait made; see :func:`app.jobs.steering.apply_edits`."""
-        row = steering.apply_edits(self._writing(), run, steps, str(self.visitor))
+        See :func:`app.jobs.steering.queue_edits` and :func:`app.jobs.steering.apply_edits`.
+        """
+        db = self._writing()
+        steering.queue_edits(db, run, orders, author, str(self.visitor))
+        row = steering.apply_edits(db, run, who=str(self.visitor))
         self.feed.look()
         return row
 
