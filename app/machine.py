@@ -2,8 +2,10 @@
 
 import errno
 import getpass
+import hashlib
 import os
 import tempfile
+from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
@@ -30,6 +32,13 @@ def find_asset(name: str) -> Path:
     if path.exists():
         return path
     raise FileNotFoundError(f"the asset {name!r} is missing from this installation of Topiary; reinstall it")
+
+
+@cache
+def make_asset_url(path: Path) -> str:
+    """Return the URL path, without a leading slash, of a file of ``assets``; it changes with the file."""
+    version = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return f"topiary/{path.parent.name}/{path.name}?v={version}"
 
 
 def build_python_path() -> str:

@@ -581,6 +581,14 @@ class Hierarchy:
             return []
         return self._find_heaviest(self.phi[node.layer][self.place(node), :], node.layer + 1, n)
 
+    def belongs(self, node: Node) -> list[Relative]:
+        """Return the parents of a topic, each with the part of the topic's words that is in it, largest first."""
+        parents = self.parents(node, max(self.widths))
+        parts = [self.share(each.node) * abs(each.weight) for each in parents]
+        total = sum(parts)
+        found = [Relative(each.node, part / total) for each, part in zip(parents, parts, strict=True) if part > 0]
+        return sorted(found, key=lambda each: -each.weight)
+
     def uses(self, node: Node, n: int = 20) -> list[UseOfTopic]:
         """Return the ``n`` (at most 20) documents that use the topic most."""
         if not self.documents:

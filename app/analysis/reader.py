@@ -46,6 +46,8 @@ class TrendQuestion(NamedTuple):
         Name of the column of dates or groups; by default the first one of a fitting kind.
     nodes : sequence of Node
         Topics over time; by default the most popular ones.
+    most_changed : int
+        If not 0, topics over time are those that changed most beyond chance, at most so many.
     unit : str or None
         Length of the periods; None to choose it by density.
     moving : int
@@ -69,6 +71,7 @@ class TrendQuestion(NamedTuple):
     range_view: RangeView = "selected"
     group: str = ""
     against: str = ""
+    most_changed: int = 0
 
 
 class TrendFigure(NamedTuple):
@@ -132,7 +135,7 @@ class RunDocuments:
             over_time = measure_over_time(
                 self.hierarchy, question.layer, use, values, nodes=question.nodes, unit=question.unit,
                 moving=question.moving, by=question.by, selected=self.selected, shown=shown,
-                zoomed=question.range_view == "alone",
+                zoomed=question.range_view == "alone", most_changed=question.most_changed,
             )  # fmt: skip
         except ValueError as error:  # there are too many periods
             raise ReadError(str(error)) from error

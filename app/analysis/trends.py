@@ -19,6 +19,7 @@ from topiary.engine.lens.periods import Periods
 from topiary.store.columns import find_column
 from topiary.store.corpus_rows import CATEGORY, CorpusColumn
 
+COLUMNS, FEW = 12, 25  # groups that are compared side by side at first, and documents below which a group is not
 MOST_GROUPS = 40  # categories that are shown; the others have the fewest documents
 MOST_TOPICS = 7  # lines of a picture, as many as there are colours
 
@@ -32,14 +33,28 @@ class TopicSeries(NamedTuple):
     high: FloatArray
 
 
-class GrownTopic(NamedTuple):
-    """A topic that grew or shrank beyond chance: share in the first and in the last third, and their difference."""
+class TopicChange(NamedTuple):
+    """How a topic changed over time: its share in the first and in the last third, and their difference.
+
+    Attributes
+    ----------
+    low, high : float
+        90 % interval of the difference.
+    sure : float
+        The end nearer to 0 of the interval that allows for all topics compared; 0 if the change may be chance.
+    """
 
     node: Node
     before: float
     after: float
     low: float
     high: float
+    sure: float
+
+    @property
+    def difference(self) -> float:
+        """The share in the last third less that in the first."""
+        return self.after - self.before
 
 
 class TimeFigure(NamedTuple):
@@ -48,8 +63,8 @@ class TimeFigure(NamedTuple):
     Attributes
     ----------
     documents : (T,) int64
-    grown, shrunk : sequence of GrownTopic
-        The surest first.
+    changes : sequence of TopicChange
+        Of all topics compared, by popularity.
     compared : int
         Number of topics that were compared.
     missing : int
@@ -63,12 +78,21 @@ class TimeFigure(NamedTuple):
     periods: Periods
     documents: IntArray
     series: Sequence[TopicSeries]
-    grown: Sequence[GrownTopic]
-    shrunk: Sequence[GrownTopic]
+    changes: Sequence[TopicChange]
     compared: int
     missing: int
     compared_documents: tuple[int, int]
     samples: int = 0
+
+    @property
+    def grown(self) -> list[TopicChange]:
+        """Topics that grew beyond chance, the surest first."""
+        return sorted((each for each in self.changes if each.sure > 0.0), key=lambda each: -each.sure)
+
+    @property
+    def shrunk(self) -> list[TopicChange]:
+        """Topics that shrank beyond chance, the surest first."""
+        return sorted((each for each in self.changes if each.sure < 0.0), key=lambda each: each.sure)
 
 
 class DocumentGroups(NamedTuple):
@@ -193,6 +217,7 @@ def measure_over_time(
     selected: Array | None = None,
     shown: Array | None = None,
     zoomed: bool = False,
+    most_changed: int = 0,
 ) -> TimeFigure:
     """Return the shares of topics of a layer over time.
 
@@ -215,6 +240,8 @@ def measure_over_time(
         Documents of the periods, if these are not the selected ones: a range of dates is seen among the others.
     zoomed : bool
         Whether the periods are those of the shown documents alone, and not of all.
+    most_changed : int
+        If not 0, the topics are those that changed most beyond chance, at most so many, from rise to fall.
 
     Raises
     ------
@@ -230,22 +257,18 @@ def measure_over_time(
     cut = periods.cut_periods(dated, unit)
     measured = periods.measure_periods(shares, cut, moving=moving, by=by, selected=shown)
     interval = find_intervals(use, measured, cut.codes, by=by, selected=shown, moving=moving)
-    chosen = list(nodes or choose_topics(hierarchy, layer))
-    columns = [hierarchy.place(node) for node in chosen]
     growth = periods.find_growth(shares, dates, by=by, selected=selected)
-    rises, falls = (
-        [_describe_growth(hierarchy, layer, growth, column) for column in ranked.tolist()]
-        for ranked in (growth.effects.rank_increases(), growth.effects.rank_decreases())
-    )
+    changes = [_describe_growth(hierarchy, growth, node) for node in hierarchy.nodes(layer)]
+    nodes = choose_changed(changes, most_changed) if most_changed else nodes or choose_topics(hierarchy, layer)
     return TimeFigure(
         periods=cut,
         documents=_count_documents(cut, shares, shown),
         series=[
             TopicSeries(node, measured.mean[:, column], interval.low[:, column], interval.high[:, column])
-            for node, column in zip(chosen, columns, strict=True)
+            for node in nodes
+            for column in [hierarchy.place(node)]
         ],
-        grown=rises,
-        shrunk=falls,
+        changes=changes,
         compared=growth.effects.comparisons,
         missing=int(np.count_nonzero(undated if shown is None else undated & shown)),
         compared_documents=(int(growth.thirds.documents[0]), int(growth.thirds.documents[1])),
@@ -258,6 +281,12 @@ def choose_topics(hierarchy: Hierarchy, layer: int) -> list[Node]:
     nodes = hierarchy.nodes(layer)
     live = [node for node in nodes if hierarchy.role(node) != BACKGROUND and node not in hierarchy.light]
     return (live or nodes)[:MOST_TOPICS]
+
+
+def choose_changed(changes: Sequence[TopicChange], most: int) -> list[Node]:
+    """Return the topics that changed most beyond chance, at most so many, from the largest rise to the largest fall."""
+    surest = sorted((each for each in changes if each.sure), key=lambda each: -abs(each.sure))[:most]
+    return [each.node for each in sorted(surest, key=lambda each: -each.difference)]
 
 
 def choose_column(columns: Sequence[CorpusColumn], kinds: Sequence[str], name: str = "") -> CorpusColumn:
@@ -399,11 +428,12 @@ def rank_effects(
     ranked = ranks.get(order.removeprefix("-"), -sure)
     sizes = -np.abs(table.value[cells])
     chosen = np.lexsort((sizes, -ranked if order.startswith("-") else ranked))[:most]
-    found = [_describe_effect(hierarchy, figure, int(cells[0][each]), int(cells[1][each])) for each in chosen]
+    found = [describe_effect(hierarchy, figure, int(cells[0][each]), int(cells[1][each])) for each in chosen]
     return found, len(rows)
 
 
-def _describe_effect(hierarchy: Hierarchy, figure: GroupFigure, group: int, column: int) -> TopicEffect:
+def describe_effect(hierarchy: Hierarchy, figure: GroupFigure, group: int, column: int) -> TopicEffect:
+    """Return the row of the table of effects of a group and of the topic in a column of Phi."""
     layer, table = figure.nodes[0].layer, figure.contrast
     low, high = (float(ends[group, column]) for ends in table.interval)
     return TopicEffect(
@@ -416,6 +446,24 @@ def _describe_effect(hierarchy: Hierarchy, figure: GroupFigure, group: int, colu
         (low, high),
         int(np.sign(table.sure[group, column])),
     )
+
+
+def choose_groups(figure: GroupFigure, wanted: Sequence[str] = ()) -> list[int]:
+    """Return the groups that are compared side by side: those wanted, by their conditions, or the largest ones."""
+    chosen = [place for place, condition in enumerate(figure.groups.conditions) if condition in wanted]
+    documents = figure.shares.documents
+    by_size = np.argsort(-documents, kind="stable").tolist()
+    large = [place for place in by_size if documents[place] >= FEW] or by_size
+    return chosen or sorted(large[:COLUMNS])
+
+
+def order_alike(table: FloatArray) -> list[int]:
+    """Return an order of the rows of a table in which neighbours are alike, the same for the same table."""
+    if len(table) < 3:
+        return list(range(len(table)))
+    from scipy.cluster.hierarchy import leaves_list, linkage  # slow to load
+
+    return [int(place) for place in leaves_list(linkage(np.nan_to_num(table), "average", optimal_ordering=True))]
 
 
 def _cut_documents(shares: DocumentShares, values: Array, selected: Array | None) -> tuple[Array, Array | None]:
@@ -432,10 +480,11 @@ def _count_documents(cut: Periods, shares: DocumentShares, selected: Array | Non
     return np.bincount(cut.codes[counted], minlength=len(cut.starts) - 1).astype(np.int64)
 
 
-def _describe_growth(hierarchy: Hierarchy, layer: int, growth: periods.Growth, column: int) -> GrownTopic:
+def _describe_growth(hierarchy: Hierarchy, growth: periods.Growth, node: Node) -> TopicChange:
+    column = hierarchy.place(node)
     before, after = (float(growth.thirds.mean[third, column]) for third in (0, 1))
     low, high = (float(ends[column]) for ends in growth.effects.interval)
-    return GrownTopic(hierarchy.node(layer, column), before, after, low, high)
+    return TopicChange(node, before, after, low, high, float(growth.effects.sure[column]))
 
 
 def _name_bin(bins: NumberBins, number: int) -> str:

@@ -42,7 +42,7 @@ def choose_film_tree(last: Hierarchy) -> TreeChoice:
     """Return the part of the trees that a film shows: that with which the last snapshot opens on the page Explore."""
     if last.n_layers == 1:
         return TreeChoice(tuple(list_top_topics(last)[:CAP]), detail="normal")
-    return TreeChoice(choose_main_roots(last, last.heaviest_edges(*RULES["normal"])), detail="normal")
+    return TreeChoice(choose_main_roots(last, last.heaviest_edges(*RULES["normal"][:3])), detail="normal")
 
 
 def write_film(db: Database, row: RunRow, path: str | Path) -> Path:

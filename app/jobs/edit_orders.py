@@ -125,6 +125,16 @@ def check_steerable(db: Database, row: RunRow, kinds: Iterable[str]) -> None:
     check_model(row.model, module.build(config, facts := collect_row_facts(corpus)).steers, facts, kinds)
 
 
+def list_steerable(db: Database, row: RunRow) -> tuple[frozenset[str], str]:
+    """Return the kinds of edits that a run can make; without any, also the sentence that says why."""
+    try:
+        check_steerable(db, row, ())
+    except EditRefused as error:
+        return frozenset(), str(error)
+    module, config = load_model(row)
+    return module.build(config, collect_row_facts(corpora.get_run_corpus(db, row))).steers, ""
+
+
 def check_model(model: str, steers: frozenset[str], facts: Facts, kinds: Iterable[str]) -> None:
     """Refuse kinds of edits that a model, which can make those of ``steers``, cannot make."""
     if not steers:

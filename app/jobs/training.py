@@ -36,7 +36,8 @@ from topiary.engine.hierarchy.effects import compute_popularity
 from topiary.engine.hierarchy.shares import compute_shares
 from topiary.engine.hierarchy.topics import collect_arrays
 from topiary.engine.hierarchy.topics import compute_shares as compute_topic_shares
-from topiary.engine.steering.edit import Edit, EditRefused, EditResult
+from topiary.engine.steering.edit import SEED, Edit, EditRefused, EditResult
+from topiary.engine.steering.tokens import compile_moves
 
 EXAMPLES = 20  # example documents of a topic
 BLOCK = 2000  # documents evaluated or placed at a time, to limit memory
@@ -211,8 +212,10 @@ class Training:
         return info.token_draws / info.tokens if info.tokens else 1.0
 
     def warm_rest(self, *, averaged: bool) -> None:
-        """Compile the kernels that place and evaluate documents."""
+        """Compile the kernels that place and evaluate documents, and those of edits."""
         state, batch = self._read_first_documents()
+        if SEED in self.kernel.steers:
+            compile_moves(batch)
         local = self.kernel.infer(self.seed, state, batch, PLACE_SWEEPS)
         compute_shares(self.kernel.topics(state), local, batch)
         if isinstance(self.kernel, PredictingKernel):

@@ -7,7 +7,7 @@ import param
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Component
 
-_TOPICS = [".tp-node.tp-root", ".tp-tile[aria-level='1']", ".ex-topic"]  # in a tree, as tiles, on phones in the list
+_TOPICS = [".tp-node.tp-root", ".tp-tile[aria-level='1']", ".ex-rows button"]  # in a tree, as tiles, on phones
 _DOCUMENTS = ".ex-documents"
 _ADD_BUTTON, _RUNS_LINK = "[data-do='add']", ".tp-nav [data-page='runs']"
 

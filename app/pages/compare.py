@@ -38,11 +38,18 @@ from topiary.app.pages.curves import CompareCurves
 from topiary.app.pages.messages import LatestRequest, TreePage, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.compare import head, pair, summary, table
-from topiary.app.views.compare.head import ComparedRun, draw_coherence, draw_head, draw_status
+from topiary.app.views.compare.head import ComparedRun, HeadFacts, draw_coherence, draw_head, draw_status
 from topiary.app.views.compare.labels import choose_class, draw_labels
-from topiary.app.views.compare.lead import LeadFacts, draw_lead
+from topiary.app.views.compare.lead import LeadFacts, describe_yardsticks, draw_lead
+from topiary.app.views.compare.moved import draw_moved
 from topiary.app.views.compare.strip import draw_strip
-from topiary.app.views.compare.summary import draw_verdict, judge_comparison, summarise_changes
+from topiary.app.views.compare.summary import (
+    SeedVerdict,
+    describe_doubt,
+    draw_verdict,
+    judge_comparison,
+    summarise_changes,
+)
 from topiary.app.views.compare.trees import (
     CompareCut,
     ComparePicture,
@@ -52,7 +59,6 @@ from topiary.app.views.compare.trees import (
     list_shared_classes,
     pair_roots,
 )
-from topiary.app.views.theme import read_style
 from topiary.app.views.tree.layout import WIDE
 from topiary.app.views.tree.opening import choose_threshold, find_lower_threshold
 from topiary.app.views.tree.picture import TreeChoice, reveal_topic
@@ -62,7 +68,7 @@ from topiary.store.annotations import MatchDecision
 
 _WATCHED = (  # fields of the view; a change of one draws the page again
     "page", "run", "snapshot", "partner", "partner_snapshot", "layer", "topic", "side", "roots", "partner_roots",
-    "threshold", "most", "sort", "listed", "pairs", "identical", "axis", "label",
+    "threshold", "most", "sort", "listed", "pairs", "identical", "axis", "label", "whole",
 )  # fmt: skip
 _REFETCHED = frozenset(("run", "snapshot", "partner", "partner_snapshot", "page"))
 
@@ -80,13 +86,14 @@ class ComparePage(TreePage):
         "label": "label",
     }  # fmt: skip
     presets: ClassVar = {"popular": {"roots": (), "partner_roots": ()}, "seeds": {"page": "seeds", "tab": ""}}
-    switches: ClassVar = ("identical",)
+    switches: ClassVar = ("identical", "whole")
 
     def __init__(self, context: Context) -> None:
-        sheets = ["explore", "compare"]
+        sheets = ["menu", "explore", "compare"]
         board = partial(Board, on_message=self.handle, sheets=sheets)
         self._head = board(css_classes=["cm-top"])
         self._lead = board(css_classes=["cm-lead"])
+        self._moved = board(css_classes=["cm-moved-card"])
         self._numbers = board(css_classes=["cm-numbers"])
         self._legend = board(css_classes=["cm-key"])
         self._offer = board(css_classes=["ex-offer"])
@@ -104,7 +111,8 @@ class ComparePage(TreePage):
             for side in SIDES
         }
         boards = (
-            self._head, self._lead, self._numbers, self._legend, self._offer, self._table, self._pair, self._edges,
+            self._head, self._lead, self._moved, self._numbers, self._legend, self._offer, self._table, self._pair,
+            self._edges,
         )  # fmt: skip
         super().__init__(context, trees, (*boards, self._settings), aspect=WIDE / 2)
         self._latest: LatestRequest[compare_reading.ComparisonRequest] = LatestRequest(context, self._repeat)
@@ -118,20 +126,15 @@ class ComparePage(TreePage):
         self._curves: CompareCurves | None = None
         self._curve_place = pn.Column(css_classes=["cm-curves"], sizing_mode="stretch_width", margin=0, min_height=380)
         self.page = pn.Row(
-            self._head, self._lead, self._legend, self._trees["a"], self._trees["b"], self._offer, self._table,
-            self._pair, self._numbers, self._edges, self._curve_place, self._settings,
-            css_classes=["cm-page"], stylesheets=[read_style("compare")], sizing_mode="stretch_width", margin=0,
+            self._head, self._lead, self._moved, self._legend, self._trees["a"], self._trees["b"], self._offer,
+            self._table, self._pair, self._numbers, self._edges, self._curve_place, self._settings,
+            css_classes=["cm-page"], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
         self._fetch()
         self._draw()
-        context.soon(self._add_curves)
-
-    def _add_curves(self) -> None:
-        self._curves = CompareCurves(self._context)
-        self._curve_place[:] = [self._curves.page]
-        self._draw_curves()
+        context.soon(self._draw_curves)
 
     # ------------------------------------------------------------- changes
 
@@ -191,9 +194,9 @@ class ComparePage(TreePage):
 
     def _receive_baseline(self, compared: Comparison, baseline: SeedBaseline) -> None:
         self._baseline = (compared, baseline)
-        self._draw_lead()
+        self._draw_head()
         self._draw_numbers()
-        if (comparison := self._comparison) is not None:
+        if (comparison := self._comparison) is not None and self._is_whole:
             self._draw_table(comparison, self._find_selected(comparison))
 
     # ------------------------------------------------------------ choices
@@ -259,29 +262,47 @@ class ComparePage(TreePage):
 
     # ------------------------------------------------------------- drawing
 
+    @property
+    def _is_whole(self) -> bool:
+        """Whether trees, table, figures, curves and settings are shown."""
+        return bool(self._view.whole == "shown")
+
     def _draw(self, *, trees: bool = True) -> None:
-        """Draw the whole page, without the trees unless ``trees``."""
+        """Draw the page, without the trees unless ``trees``."""
         comparison = self._comparison
         self._draw_head()
         self._draw_curves()
         self._draw_settings()
         self._draw_lead()
         self._draw_numbers()
-        if comparison is None:
-            for board in (self._table, self._pair, self._legend, self._offer, self._edges):
+        if comparison is None or not self._is_whole:
+            for board in (self._table, self._legend, self._offer, self._edges):
                 board.html = ""
             for tree in self._trees.values():
                 tree.param.update(svg="", note="", selected="")
+        if comparison is None:
+            self._pair.html = self._moved.html = ""
             self.page.css_classes = ["cm-page", "cm-empty"]
             return
         selected = self._find_selected(comparison)
-        self.page.css_classes = ["cm-page", "cm-chosen"] if selected else ["cm-page"]
-        self._draw_table(comparison, selected)
-        if trees:
-            self._draw_trees(comparison, selected)
+        states = {"cm-chosen": selected is not None, "cm-whole": self._is_whole}
+        self.page.css_classes = ["cm-page", *(name for name, holds in states.items() if holds)]
+        self._moved.html = draw_moved(comparison, self._choose_layer(comparison))
+        if self._is_whole:
+            self._draw_table(comparison, selected)
+            if trees:
+                self._draw_trees(comparison, selected)
         self._draw_pair(comparison, selected)
 
+    def _choose_layer(self, comparison: Comparison) -> int:
+        """Return the layer whose topics are looked at for other parents: the chosen one, or that below the top."""
+        below = min(comparison.a.n_layers, comparison.b.n_layers) - 1
+        return self._view.listed if 0 < self._view.listed <= below else max(below, 1)
+
     def _draw_curves(self) -> None:
+        if self._curves is None and (self._is_whole or self._comparison is None):
+            self._curves = CompareCurves(self._context)
+            self._curve_place[:] = [self._curves.page]
         if self._curves is not None:
             request = compare_reading.read_request(self._context)
             self._curves.choose(request.run_a, request.run_b)
@@ -300,8 +321,32 @@ class ComparePage(TreePage):
             )
         ]
         self._head.html = draw_head(
-            compared[0], compared[1], feed.runs(), self._choose_threshold(self._comparison), ready=shown is not None
+            compared[0], compared[1], feed.runs(), self._describe_head(), ready=shown is not None
         ) + self._draw_status(request)
+
+    def _describe_head(self) -> HeadFacts:
+        """Return the sentence that answers, what it is to be compared with, and what the menu has chosen."""
+        comparison, fetched, feed = self._comparison, self._fetched, self._context.feed
+        threshold = self._choose_threshold(comparison)
+        runs = [feed.run(side.run) for side in (comparison.a, comparison.b)] if comparison is not None else []
+        if comparison is None or fetched is None or runs[0] is None or runs[1] is None:
+            return HeadFacts(threshold, whole=self._is_whole)
+        facts = LeadFacts(comparison, runs[0], runs[1], fetched.accuracies, self._compare_estimates(comparison))
+        classes, label = list_shared_classes(comparison), self._choose_class(comparison)
+        layers = min(comparison.a.n_layers, comparison.b.n_layers) - 1
+        return HeadFacts(
+            threshold, draw_lead(facts), describe_yardsticks(facts), describe_doubt(self._judge(comparison)),
+            chooser=table.draw_class_choice(classes, label) if classes else "", n_layers=layers,
+            layer=self._choose_layer(comparison), whole=self._is_whole,
+            rooted=bool(self._view.roots or self._view.partner_roots),
+        )  # fmt: skip
+
+    def _judge(self, comparison: Comparison) -> SeedVerdict:
+        """Compare the differences between the runs with those between seeds."""
+        spread, sentence = self._measure_seeds(comparison)
+        agreement = measure_agreement(comparison, self._edge_changes(comparison))
+        estimates = self._baseline[1].estimate_pair if sentence and self._baseline else None
+        return judge_comparison(comparison, agreement, spread, sentence, estimates)
 
     def _draw_status(self, request: compare_reading.ComparisonRequest) -> str:
         fetched = self._fetched
@@ -312,29 +357,18 @@ class ComparePage(TreePage):
         return draw_status(fetched.sentence, busy=False)
 
     def _draw_lead(self) -> None:
-        """Draw the sentence, the badge on other seeds of the model, and the largest topics."""
-        comparison, fetched, feed = self._comparison, self._fetched, self._context.feed
-        runs = [feed.run(side.run) for side in (comparison.a, comparison.b)] if comparison is not None else []
-        if comparison is None or fetched is None or runs[0] is None or runs[1] is None:
-            self._lead.html = ""
-            return
-        spread, sentence = self._measure_seeds(comparison)
-        changes = self._edge_changes(comparison)
-        agreement = measure_agreement(comparison, changes)
-        estimates = self._baseline[1].estimate_pair if sentence and self._baseline else None
-        facts = LeadFacts(
-            comparison, changes, runs[0], runs[1], fetched.accuracies, self._compare_estimates(comparison)
-        )
+        """Draw the largest topics."""
+        comparison = self._comparison
         self._lead.html = (
-            draw_lead(facts)
-            + draw_verdict(judge_comparison(comparison, agreement, spread, sentence, estimates))
-            + draw_strip(comparison, self._choose_class(comparison), self._find_selected(comparison))
+            ""
+            if comparison is None
+            else draw_strip(comparison, self._choose_class(comparison), self._find_selected(comparison))
         )
 
     def _draw_numbers(self) -> None:
         """Draw what labels bought, and the measures of agreement, next to those of other seeds of the model."""
         comparison, fetched = self._comparison, self._fetched
-        if comparison is None or fetched is None:
+        if comparison is None or fetched is None or not self._is_whole:
             self._numbers.html = ""
             return
         spread, _ = self._measure_seeds(comparison)
@@ -344,7 +378,8 @@ class ComparePage(TreePage):
         by_chance = seed_scores is not None and not is_below_range(agreement.scores[0], seed_scores)
         label, estimates = self._choose_class(comparison), self._compare_estimates(comparison)
         self._numbers.html = (
-            draw_labels(comparison, fetched.accuracies, estimates, label)
+            draw_verdict(self._judge(comparison))
+            + draw_labels(comparison, fetched.accuracies, estimates, label)
             + '<h2 class="tp-h2 cm-alike">How alike</h2>'
             + summarise_changes(comparison, changes, by_chance=by_chance)
             + summary.draw_agreement(agreement, spread)
@@ -376,9 +411,13 @@ class ComparePage(TreePage):
     def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
         one_run = comparison.a.run == comparison.b.run
         self._pair.html = (
-            pair.draw_pair(comparison, selected, one_run=one_run, drawn=selected in self._drawn_pairs)
+            pair.draw_pair(
+                comparison, selected, one_run=one_run, drawn=not self._is_whole or selected in self._drawn_pairs
+            )
             if selected
             else pair.NOTHING
+            if self._is_whole
+            else ""
         )
 
     def _draw_trees(self, comparison: Comparison, selected: Pair | None) -> None:
@@ -390,22 +429,15 @@ class ComparePage(TreePage):
         for side, svg in svgs.items():
             node = selected.on(side) if selected else None
             self._trees[side].param.update(svg=svg, note="", selected=format_identity(node) if node else "")
-        classes = list_shared_classes(comparison)
-        chooser = table.draw_class_choice(classes, cut.label) if classes else ""
-        self._legend.html = table.draw_edge_legend(
-            picture.changes,
-            changes,
-            chooser,
-            words=not has_pictures(comparison.b),
-            chosen=bool(self._view.roots or self._view.partner_roots),
-        )
+        self._legend.html = table.draw_edge_legend(picture.changes, changes, words=not has_pictures(comparison.b))
         self._edges.html = table.list_edge_changes(comparison, changes)
 
     def _draw_settings(self) -> None:
         request = compare_reading.read_request(self._context)
         run_a, run_b = self._context.feed.run(request.run_a), self._context.feed.run(request.run_b)
-        self._settings.visible = run_a is not None and run_b is not None  # an empty card would be a thin line
-        if run_a is None or run_b is None:
+        is_shown = run_a is not None and run_b is not None and (self._is_whole or self._comparison is None)
+        self._settings.visible = is_shown  # an empty card would be a thin line
+        if run_a is None or run_b is None or not is_shown:
             self._settings.html = ""
         else:
             self._settings.html = head.draw_settings(
@@ -544,7 +576,7 @@ class ComparePage(TreePage):
         self.handle(message | {"side": side})
 
     def _draw_again(self) -> None:
-        if self._comparison is not None:
+        if self._comparison is not None and self._is_whole:
             self._draw_trees(self._comparison, self._find_selected(self._comparison))
 
 

@@ -4,9 +4,8 @@ The code is served as a file, so that the browser loads it in parallel, once for
 it unchanged; code sent inside the document would be translated again for every component.
 """
 
-import hashlib
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,14 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-from topiary.app.machine import find_asset
+from topiary.app.machine import find_asset, make_asset_url
 
 WHY_REFUSED = "You only look here: the analysts' password allows changes"
 CHANGES = (
     "pause", "resume", "resume-here", "stop", "move", "delete", "rename", "demo", "new", "add", "fork", "supervise",
     "start", "make", "train-more", "refine",
     "note-add", "note-change", "note-delete", "carry",
+    "steer", "apply-edits", "undo-edit",
     "kind", "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip
 
@@ -68,6 +68,11 @@ class Component(JSComponent):
 
     sheets = param.List(default=[], item_type=str)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Panel would look for it again for each component.
+        cls._bundle_path = cls._bundle  # type: ignore[method-assign, assignment]
+
     def __init__(self, on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         super().__init__(**params)
         self._handler = on_message
@@ -92,17 +97,14 @@ class Component(JSComponent):
         if self._handler is not None:
             self._handler(message)
 
+    def _get_children(self, *_: Any) -> tuple[dict[str, Any], list[Any]]:
+        """Return nothing: no component has others in it, for which Panel would look through all its parameters."""
+        return {}, []
+
     @classmethod
     def _component_resource_path(cls, esm_path: str | PathLike[str], compiled: bool | str) -> str:  # noqa: ARG003, FBT001
         """Return the URL of the code; it changes with the code, so browsers may cache the file forever."""
         return make_asset_url(Path(esm_path))
-
-
-@cache
-def make_asset_url(path: Path) -> str:
-    """Return the URL path, without a leading slash, under which :mod:`app.server.serve` serves a file of ``assets``."""
-    version = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    return f"topiary/{path.parent.name}/{path.name}?v={version}"
 
 
 __all__ = ["Board", "Message"]

@@ -14,6 +14,10 @@ from topiary.app.pages.explore_reading import (
     LISTED,
     ONLY_TREE,
     OWN_LAYER,
+    READ_MAP,
+    READ_TILES,
+    READ_TREE,
+    WHOLE,
     FetchedHierarchy,
     KeptTopic,
     explain_lonely_roots,
@@ -27,7 +31,7 @@ from topiary.app.pages.explore_reading import (
     toggle_identity,
 )
 from topiary.app.pages.film import Film
-from topiary.app.pages.filters import DocumentFilters, SelectionReader
+from topiary.app.pages.filters import DocumentFilters, SelectionReader, add_condition
 from topiary.app.pages.messages import LatestRequest, TreePage, on
 from topiary.app.pages.notes import NoteWriter
 from topiary.app.pages.refining import CloserLooks, CorpusRefiner
@@ -35,25 +39,31 @@ from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
 from topiary.app.pages.session import CHOICES, DEFAULTS, Context
 from topiary.app.pages.topic_documents import TopicDocuments
+from topiary.app.pages.topic_trends import TopicTrends
 from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from topiary.app.views.explore.controls import (
     ControlState,
-    SnapshotOption,
-    draw_answer,
     draw_controls,
     draw_map_foot,
     draw_map_legend,
     draw_tiles_foot,
     draw_tree_foot,
+    list_everywhere,
 )
-from topiary.app.views.explore.detail import ONLY_ROOT, draw_column_topics, draw_missing_topic, draw_topic
-from topiary.app.views.explore.top_topics import draw_top_topics
+from topiary.app.views.explore.detail import (
+    MUCH,
+    ONLY_ROOT,
+    PanelState,
+    draw_column_topics,
+    draw_missing_topic,
+    draw_topic,
+)
+from topiary.app.views.explore.small_trends import draw_small_trends
+from topiary.app.views.explore.tree_head import describe_tree, draw_rows, draw_share_bar, list_top_rows, list_tree_rows
 from topiary.app.views.explore.word_card import WordPassages, draw_word_card
 from topiary.app.views.filters import draw_selection
 from topiary.app.views.save_report import ReportScope, list_report_scopes
-from topiary.app.views.theme import read_style
-from topiary.app.views.tree.icicle import draw_icicle
 from topiary.app.views.tree.layout import WIDE
 from topiary.app.views.tree.map_svg import MapChoice, draw_map
 from topiary.app.views.tree.opening import (
@@ -68,7 +78,7 @@ from topiary.app.views.tree.opening import (
     list_top_topics,
 )
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree, reveal_topic
-from topiary.app.views.tree.tiles import TileRows, TilesChoice, draw_tiles
+from topiary.app.views.tree.tiles import TileRows, TilesChoice, describe_shares, draw_tiles
 from topiary.app.views.tree.tree_svg import draw_more_offer
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.notes import NewNote
@@ -105,16 +115,15 @@ class ExplorePage(TreePage):
     switches: ClassVar = ("light", "sure")
 
     def __init__(self, context: Context) -> None:
-        board = partial(Board, on_message=self.handle, sheets=["explore"])
+        board = partial(Board, on_message=self.handle, sheets=["menu", "explore"])
         self._controls = board(css_classes=["ex-top"])
         self._list = board(css_classes=["ex-list"])
         self._tree = TreeView(on_message=self.handle, css_classes=["ex-tree"], sheets=["explore"])
         self._tops = board(css_classes=["ex-tops"])
-        self._overview = board(css_classes=["ex-over-all"])
         self._offer = board(css_classes=["ex-offer"])
         self._detail = board(css_classes=["ex-side"])
         self._foot = board(css_classes=["ex-foot"])
-        boards = (self._controls, self._list, self._tops, self._overview, self._offer, self._detail, self._foot)
+        boards = (self._controls, self._list, self._tops, self._offer, self._detail, self._foot)
         super().__init__(context, {"": self._tree}, boards, aspect=WIDE)
         self._hierarchy: Hierarchy | None = None  # with words by the relevance that the visitor chose
         self._original: Hierarchy | None = None  # the same hierarchy as cached for all sessions
@@ -122,12 +131,12 @@ class ExplorePage(TreePage):
         self._drawing: TreeDrawing | None = None
         self._tiles: TileRows | None = None
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._repeat)  # (run, snapshot)
-        self._moments: tuple[SnapshotOption, ...] = ()
         self._first_roots: tuple[Node, ...] = ()
         self._kept_topic = KeptTopic()
         self._finding = SearchResult("")
         self._word: WordPassages | None = None  # shown in place of the topic
         self._documents = TopicDocuments(context)
+        self._trends = TopicTrends(context)
         self._seeds = SeedReader(context)
         self._selection = SelectionReader(context)
         self._child = ""
@@ -140,8 +149,8 @@ class ExplorePage(TreePage):
         self._notes = NoteWriter(context, self._prepare_notes, self._show_notes)
         self.helpers = self._tables, self._reports, self._refine, self._notes, DocumentFilters(context)
         self.page = pn.Row(
-            self._controls, self._list, self._tops, self._tree, self._overview, self._offer, self._detail, self._foot,
-            css_classes=["ex-page"], stylesheets=[read_style("explore")], sizing_mode="stretch_width", margin=0,
+            self._controls, self._list, self._tops, self._tree, self._offer, self._detail, self._foot,
+            css_classes=["ex-page"], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
@@ -201,7 +210,7 @@ class ExplorePage(TreePage):
         detail = self._detail_rule
         if detail == "paper":
             return choose_first_roots(hierarchy, self._choose_threshold())
-        return choose_main_roots(hierarchy, hierarchy.heaviest_edges(*RULES[detail]))
+        return choose_main_roots(hierarchy, hierarchy.heaviest_edges(*RULES[detail][:3]))[:1]
 
     def _find_selected(self) -> Node | None:
         node = Node(self._view.layer, self._view.topic - 1)
@@ -276,6 +285,13 @@ class ExplorePage(TreePage):
         if topic.layer == hierarchy.n_layers and not tops <= {*hidden}:
             self._put(hidden=hidden)
 
+    @on("apart")
+    def _set_all_apart(self, hierarchy: Hierarchy) -> None:
+        """Put the topics that are in every kind of text into the bar at the foot of the tiles, or all topics back."""
+        everywhere = tuple(map(format_identity, list_everywhere(hierarchy)))
+        is_apart = {*everywhere} <= {*self._view.hidden}
+        self._put(hidden=() if is_apart else tuple(dict.fromkeys((*self._view.hidden, *everywhere))))
+
     @on("list")
     def _toggle_list(self) -> None:
         self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), LISTED)))
@@ -283,6 +299,10 @@ class ExplorePage(TreePage):
     @on("wide")
     def _toggle_wide(self) -> None:
         self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), ONLY_TREE)))
+
+    @on("rest")
+    def _toggle_rest(self) -> None:
+        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), WHOLE)))
 
     @on("direction", "part")
     def _choose_part(self, do: str, value: str) -> None:
@@ -305,6 +325,13 @@ class ExplorePage(TreePage):
     @on("place")
     def _open_document(self, number: int) -> None:
         self._put(page="documents", documents=(number,), trail=(), tab="")
+
+    @on("documents")
+    def _list_documents(self, topic: Node) -> None:
+        """Show the documents of which a topic has much."""
+        condition = f"{format_identity(topic)}={MUCH:g}.."
+        self._put(page="documents", documents=(), trail=(), tab="", query="", table_page=1, subject=())
+        add_condition(self._view, condition)
 
     @on("rename")
     def _rename(self, topic: Node, value: str) -> None:
@@ -439,7 +466,7 @@ class ExplorePage(TreePage):
     def _receive(self, answer: FetchedHierarchy) -> None:
         if (answer.run, answer.snapshot) != (self._view.run, self._view.snapshot):
             return
-        self._moments, self._child = answer.moments, answer.child
+        self._child = answer.child
         if answer.hierarchy is not None and answer.hierarchy is not self._original:
             self._take((answer.run, answer.snapshot), answer.hierarchy)
         elif self._hierarchy is not None:
@@ -462,7 +489,7 @@ class ExplorePage(TreePage):
         self._kept_topic.hold(None)
         self._hierarchy = self._original = self._previous = self._drawing = None
         self._first_roots = ()
-        self._moments, self._finding, self._word, self._scopes = (), SearchResult(""), None, {}
+        self._finding, self._word, self._scopes = SearchResult(""), None, {}
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
         """Show a hierarchy if it answers the present request; keep topics in the picture if its snapshot is newer."""
@@ -547,8 +574,7 @@ class ExplorePage(TreePage):
         drawing = draw_tiles(hierarchy, self._make_tiles_choice())
         self._drawing, self._tiles = None, drawing.rows
         self._tree.param.update(svg=drawing.svg, note="")
-        self._overview.html = self._offer.html = ""
-        self._tops.html = draw_answer(hierarchy)
+        self._offer.html = self._tops.html = ""
         self._foot.html = draw_tiles_foot(hierarchy, drawing, self._child) + draw_column_topics(hierarchy)
 
     def _make_map_choice(self) -> MapChoice:
@@ -558,7 +584,7 @@ class ExplorePage(TreePage):
         drawing = draw_map(hierarchy, self._make_map_choice(), aspect=self._aspect)
         self._drawing = None
         self._tree.param.update(svg=drawing.svg, note="")
-        self._overview.html = self._offer.html = ""
+        self._offer.html = ""
         self._tops.html = draw_map_legend(hierarchy, drawing)
         foot = draw_map_foot(hierarchy, drawing, self._view.relation, self._child)
         self._foot.html = foot + draw_column_topics(hierarchy)
@@ -584,8 +610,8 @@ class ExplorePage(TreePage):
         )
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
-        self._tops.html = draw_top_topics(hierarchy, drawing.part.nodes, light=choice.light)
-        self._overview.html = draw_icicle(hierarchy, drawing.part.roots, drawing.part.nodes)
+        layer = max((root.layer for root in drawing.part.roots), default=hierarchy.n_layers)
+        self._tops.html = draw_share_bar(hierarchy, layer, drawing.part.roots, self._window[0])
         has_only_roots = len(drawing.part.nodes) == len(drawing.part.roots)
         lower_threshold = (
             find_lower_threshold(hierarchy, drawing.part.roots, choice.threshold, choice.direction)
@@ -600,18 +626,28 @@ class ExplorePage(TreePage):
         ]
         self._foot.html = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_column_topics(hierarchy)
 
+    def _describe_picture(self, hierarchy: Hierarchy) -> tuple[str, str]:
+        """Return the sentence above the picture that answers, and how the picture is read."""
+        if self._is_tiled(hierarchy):
+            return describe_shares(hierarchy), READ_TILES
+        if self._drawing is None:
+            return "", READ_MAP
+        return describe_tree(hierarchy, self._drawing.part, self.choice.direction), READ_TREE
+
     def _draw_controls(self, hierarchy: Hierarchy) -> None:
+        answer, reading = self._describe_picture(hierarchy)
         state = ControlState(
             chosen=bool(self._view.roots),
             hidden=len(self._view.hidden),
-            moments=self._moments,
-            pinned=self._view.snapshot,
             wide=ONLY_TREE in split_tab(self._view.tab),
             formats=("svg", *(name for name in trees.FORMATS if name != "svg")),
             scopes=self._scopes,
             picture=self._name_picture(hierarchy),
-            listed=LISTED in split_tab(self._view.tab),
+            listed=self._is_listed(),
             relation=self._view.relation,
+            search=self._view.search,
+            answer=answer,
+            reading=reading,
         )
         rows = draw_selection(self._selection.answer) + self._looks.draw_origin(hierarchy.run)
         self._controls.html = draw_controls(hierarchy, self.choice, state) + rows
@@ -627,17 +663,34 @@ class ExplorePage(TreePage):
             "ex-only": ONLY_TREE in tab,
             "ex-chosen": bool(self._view.topic),
             "ex-tiled": is_tiled,
-            "ex-listed": is_tiled and LISTED in tab,
+            "ex-listed": self._is_listed(),
+            "ex-outlined": is_tiled or self._drawing is not None,
         }
         classes = ["ex-page", *(name for name, applies in optional.items() if applies)]
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 
-    def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
+    def _is_listed(self) -> bool:
+        """Return whether the list is next to the picture: it is chosen, or something is searched for."""
+        return LISTED in split_tab(self._view.tab) or bool(self._view.search.strip())
+
+    def _draw_list(self, hierarchy: Hierarchy) -> None:
         choice, self._listed = self.choice, self._find_listed(hierarchy)
+        if not self._is_listed():
+            self._list.html = self._draw_rows(hierarchy)
+            return
         marks = TopicMarks(self._find_selected(), frozenset(choice.roots), light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
-        self._list.html = draw_topic_list(hierarchy, self._listed[0], marks, finding, focus=focus)
+        self._list.html = draw_topic_list(hierarchy, self._listed[0], marks, finding)
+
+    def _draw_rows(self, hierarchy: Hierarchy) -> str:
+        """Return what a phone shows in place of tiles or of a tree."""
+        if self._is_tiled(hierarchy):
+            return draw_rows(hierarchy, list_top_rows(hierarchy), self._find_selected())
+        if self._drawing is None or hierarchy.image_shape is not None:
+            return ""
+        rows = list_tree_rows(hierarchy, self._drawing.part, self.choice.direction)
+        return draw_rows(hierarchy, rows, self._find_selected())
 
     def _draw_detail(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
         if self._word is not None:
@@ -654,12 +707,15 @@ class ExplorePage(TreePage):
         documents = self._documents.of(hierarchy, node, self._redraw_detail)
         hierarchy = self._add_seeds(hierarchy)
         roots, drawing = self.choice.roots, self._drawing
-        self._detail.html = draw_topic(
-            hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
-            drawn=drawing is None or node in drawing.part.nodes, tiled=self._is_tiled(hierarchy),
-            sent=self._notes.sent, focus=self._notes.focus,
+        state = PanelState(
+            root=node in roots, alone=(node,) == roots, drawn=drawing is None or node in drawing.part.nodes,
+            picture=self._name_picture(hierarchy), sent=self._notes.sent, focus=self._notes.focus,
             closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
+            using=self._looks.count(hierarchy, node, MUCH),
+            trend=draw_small_trends(self._trends.of(hierarchy, node, self._redraw_detail)),
+            whole=WHOLE in split_tab(self._view.tab),
         )  # fmt: skip
+        self._detail.html = draw_topic(hierarchy, node, self._choose_threshold(), documents, state)
 
     def _add_seeds(self, hierarchy: Hierarchy) -> Hierarchy:
         """Return a hierarchy with what comes back of it with other seeds; once that is measured, all is drawn again."""
@@ -682,17 +738,6 @@ class ExplorePage(TreePage):
     @on("search")
     def _search(self, value: str) -> None:
         self._view.search = value.encode("utf-8", "replace").decode("utf-8")[:200]
-
-    @on("search")
-    def _focus_search(self) -> None:
-        tab = split_tab(self._view.tab)
-        if ONLY_TREE in tab:
-            self._toggle_wide()
-        if self._hierarchy is None:
-            return
-        if self._is_tiled(self._hierarchy) and LISTED not in tab:
-            self._toggle_list()
-        self._draw_list(self._hierarchy, focus=True)
 
     def _find(self, text: str) -> None:
         """Find documents with the words of a text; topics with them are found when the list is drawn."""

@@ -7,10 +7,8 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.word_use import cut_passage
 from topiary.app.export import trees
 from topiary.app.pages.components import TreeView
-from topiary.app.pages.messages import list_moments
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.cards import FoundDocument, SearchResult
-from topiary.app.views.explore.controls import SnapshotOption
 from topiary.app.views.explore.detail import cut_excerpt
 from topiary.app.views.explore.word_card import WordPassage, WordPassages
 from topiary.app.views.palette import LIGHT
@@ -28,26 +26,29 @@ _FOUND_DOCUMENTS = 12  # shown of a search
 _SHOWN_PASSAGES = 8  # of a word
 
 
-class FetchedHierarchy(NamedTuple):
-    """The requested hierarchy (None if there is none yet) and the snapshots to choose from.
+READ_TILES = "Area = share of all words · click a topic to read it, double-click to open its tree"
+READ_TREE = (
+    "Line width = share of the parent · a topic may have several parents · click a topic to read it, double-click to "
+    "make it the root"
+)
+READ_MAP = "Area = share of all words · close together: similar words · click a topic to read it"
 
-    ``child`` is the model's sentence that explains its child topics.
-    """
+
+class FetchedHierarchy(NamedTuple):
+    """The requested hierarchy (None if there is none yet), and the model's sentence that explains its child topics."""
 
     run: int
     snapshot: int
     hierarchy: Hierarchy | None
-    moments: tuple[SnapshotOption, ...]
     child: str = ""
 
 
 def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarchy:
-    """Return a hierarchy and the list of snapshots; this waits for the store."""
-    moments = list_moments(context, run)
+    """Return a hierarchy; this waits for the store."""
     hierarchy = context.feed.hierarchy(run, snapshot or None)
     row = context.feed.run(run)
     child = models.load(row.model).CHILD if row is not None else ""
-    return FetchedHierarchy(run, snapshot, hierarchy, moments, child)
+    return FetchedHierarchy(run, snapshot, hierarchy, child)
 
 
 def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> SearchResult:
@@ -111,12 +112,13 @@ def explain_threshold(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     return f"Shown at the threshold {opening:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 
 
-# words of the tab: only the tree is shown; the visitor chose the listed layer; the list is next to the tiles
-ONLY_TREE, OWN_LAYER, LISTED = "wide", "layer", "list"
+# words of the tab: only the picture is shown; the visitor chose the listed layer; the list is next to the picture; the
+# panel shows all of a topic
+ONLY_TREE, OWN_LAYER, LISTED, WHOLE = "wide", "layer", "list", "more"
 
 
 def split_tab(tab: str) -> tuple[str, ...]:
-    """Split the page's tab at hyphens into its words: ONLY_TREE, OWN_LAYER and LISTED."""
+    """Split the page's tab at hyphens into its words: ONLY_TREE, OWN_LAYER, LISTED and WHOLE."""
     return tuple(filter(None, tab.split("-")))
 
 

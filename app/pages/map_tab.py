@@ -38,7 +38,6 @@ from topiary.app.views.documents.map_page import (
     draw_map_legend,
     draw_selection_card,
 )
-from topiary.app.views.theme import read_style
 from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.corpus_rows import CorpusRow
@@ -134,7 +133,7 @@ class MapTab(MessagePart):
         self.parts = [
             pn.Row(
                 self._controls, self._map, self._side, self._foot,
-                css_classes=["dm-page"], stylesheets=[read_style("document_map")], sizing_mode="stretch_width",
+                css_classes=["dm-page"], sizing_mode="stretch_width",
                 margin=0,
             )
         ]  # fmt: skip

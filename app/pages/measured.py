@@ -52,7 +52,7 @@ class MeasuredPage(MessagePart, ABC, Generic[Request, Contents]):
     def __init__(self, context: Context, page: str, fields: Sequence[str], waiting: str) -> None:
         super().__init__(context)
         self.answer: MeasuredAnswer[Request, Contents] | None = None
-        self.board = Board(on_message=self.handle, sheets=["explore", "trends"])
+        self.board = Board(on_message=self.handle, sheets=["menu", "explore", "trends"])
         self._page = page
         self._waiting = waiting
         self._latest: LatestRequest[Request] = LatestRequest(context, self.fetch)

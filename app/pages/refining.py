@@ -174,6 +174,12 @@ class CloserLooks:
             self._context.later(work, partial(self._receive, subject), self._fail)
         return draw_closer_look(node, self._look if subject == self._subject else None, busy=busy)
 
+    def count(self, hierarchy: Hierarchy, node: Node, least: float) -> int:
+        """Return how many documents have at least so much of a topic; 0 while that is not known."""
+        subject = hierarchy.run, hierarchy.snapshot, node, self._context.view.where
+        counts = self._look.counts if self._look is not None and subject == self._subject else None
+        return next((each.documents for each in counts or () if each.share == least), 0)
+
     def draw_origin(self, run: int) -> str:
         """Return the line about where the documents of a run come from; empty for a corpus that was imported."""
         found = self._origins.get(run)

@@ -36,6 +36,7 @@ _TOGGLE = ("hidden", "shown")
 _EFFECT_ORDERS = [
     f"{sign}{name}" for name in ("topic", "group", "mean", "documents", "difference") for sign in ("", "-")
 ]
+_CONDITION = r"(?s)\A[^=]{1,200}=.{0,600}\Z"
 LONGEST_QUERY = 200  # characters of a search text in a link
 
 
@@ -87,7 +88,8 @@ class View(param.Parameterized):
 
     On the compare page, ``partner`` is the run that ``run`` is compared with (0 = the default choice), which has its
     own snapshot and roots; ``side`` says which of the two ``topic`` belongs to.  The table lists at most ``pairs``
-    pairs of the layer ``listed`` (0 = all) in the order ``sort``; ``identical`` says whether equal settings are shown.
+    pairs of the layer ``listed`` (0 = all) in the order ``sort``; ``identical`` says whether equal settings are shown,
+    ``whole`` whether both whole trees, the table, all figures, the curves and the settings are.
 
     On the documents page, ``documents`` are the chosen documents of the corpus (one, or two to interpolate between),
     ``trail`` is the topic or path whose words are marked, ``steps`` the number of interpolated points and ``mixed`` the
@@ -103,8 +105,10 @@ class View(param.Parameterized):
     periods, ``moving`` the number of periods of the moving mean, ``weigh`` whether a document counts by its tokens or
     as one, ``interval`` what intervals contain, and ``zoomed`` whether it shows only
     a range of dates that was selected.  ``group`` is compared with ``against`` ("" = each group, and all others);
-    ``effects`` is the order of the table.  On the page of a word, which is ``word``, they mean the same, and the first
-    topic of ``trail`` is the one whose words are marked around it.
+    ``effects`` is the order of the table, ``every`` whether all its rows are listed, and ``cells``, ``ordered``,
+    ``numbers``, ``heads``, ``quiet`` and ``marked`` are `app.views.trends.controls.HeatChoices`.  On the page of a
+    word, which is ``word``, they mean the same, and the first topic of ``trail`` is the one whose words are marked
+    around it.
 
     On the map of documents, ``colour`` is the column by which they are coloured ("" = by topic); ``layer`` and
     ``topic`` choose the topic whose documents stand out.
@@ -140,6 +144,7 @@ class View(param.Parameterized):
     sort: Any = param.Selector(default="change", objects=list(SORT_WORDS))
     listed = param.Integer(default=0, bounds=(0, 999))
     pairs = param.Integer(default=40, bounds=(1, 100_000))
+    whole: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     identical: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     documents = TupleParameter(param.Integer(default=0, bounds=(0, None)), most=2, different=False)
     trail = TupleParameter(TopicParameter())
@@ -148,7 +153,7 @@ class View(param.Parameterized):
     query = param.String(default="", regex=rf"(?s)\A.{{0,{LONGEST_QUERY}}}\Z")
     subject = TupleParameter(TopicParameter(), most=1)
     table_page = param.Integer(default=1, bounds=(1, None))
-    where = TupleParameter(ConditionParameter(default="column=value", regex=r"(?s)\A[^=]{1,200}=.{0,600}\Z"), most=20)
+    where = TupleParameter(ConditionParameter(default="column=value", regex=_CONDITION), most=20)
     trend: Any = param.Selector(default="time", objects=["time", "groups"])
     trend_layer = param.Integer(default=0, bounds=(0, 999))
     trend_topic = TupleParameter(TopicParameter(), most=1)
@@ -161,6 +166,13 @@ class View(param.Parameterized):
     group = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     against = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     effects: Any = param.Selector(default="sure", objects=["sure", *_EFFECT_ORDERS])
+    cells: Any = param.Selector(default="difference", objects=["difference", "share"])
+    ordered: Any = param.Selector(default="size", objects=["size", "similarity"])
+    numbers: Any = param.Selector(default="sure", objects=["sure", "all"])
+    heads = TupleParameter(ConditionParameter(default="column=value", regex=_CONDITION), most=40)
+    quiet: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    every: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    marked = TupleParameter(ConditionParameter(default="column=value", regex=_CONDITION), most=1)
     explained: Any = param.Selector(default="any", objects=["any", "badly"])
     near = param.Integer(default=1, bounds=(1, 999))
     word = param.String(default="", regex=r"(?s)\A.{0,100}\Z")
@@ -268,6 +280,8 @@ ANOTHER_RUN = {
         "colour",
         "group",
         "against",
+        "heads",
+        "marked",
     )
 }  # choices that have no meaning for another run
 

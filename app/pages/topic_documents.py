@@ -1,8 +1,9 @@
-"""The documents of topics for the explore page, and the passages of them that say most of a topic."""
+"""What the explore page reads of topics: their documents, and the passages of these that say most of a topic."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
@@ -40,27 +41,51 @@ def _find_topic_passages(
 TopicKey: TypeAlias = tuple[int, int, Node, str, tuple[str, ...]]
 
 
-class TopicDocuments:
-    """The documents of topics, read in other threads and cached."""
+Found = TypeVar("Found")
+
+
+class TopicReading(ABC, Generic[Found]):
+    """Something about topics that is read in other threads and cached."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._cached: dict[TopicKey, list[TopicDocument]] = {}
+        self._cached: dict[TopicKey, Found] = {}
         self._pending: set[TopicKey] = set()
 
-    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
-        """Return the documents of a topic, or None if they must be read first; then call ``then`` after reading."""
+    @abstractmethod
+    def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> Found:
+        """Read it; this waits for the store."""
+
+    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> Found | None:
+        """Return what is known of a topic, or None if it must be read first; then call ``then`` after reading."""
         # When a run ends, all documents have been placed, so they are read again.
         where = self._context.view.where
         key = (hierarchy.run, hierarchy.snapshot, node, self._context.feed.state(hierarchy.run), where)
-        if not hierarchy.documents:
-            return []
-        documents = self._cached.get(key)
-        if documents is None and key not in self._pending:
+        found = self._cached.get(key)
+        if found is None and key not in self._pending:
             self._pending.add(key)
             work = partial(self._read, hierarchy, node, where)
             self._context.later(work, partial(self._receive, key, then), partial(self._fail, key, then))
-        return documents
+        return found
+
+    def _fail(self, key: TopicKey, then: Callable[[], None]) -> None:
+        self._pending.discard(key)
+        then()
+
+    def _receive(self, key: TopicKey, then: Callable[[], None], found: Found) -> None:
+        self._pending.discard(key)
+        if len(self._cached) >= _MOST_CACHED_TOPICS:
+            self._cached.clear()
+        self._cached[key] = found
+        then()
+
+
+class TopicDocuments(TopicReading[list[TopicDocument]]):
+    """The documents of topics."""
+
+    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
+        """Return the documents of a topic, or None if they must be read first; then call ``then`` after reading."""
+        return super().of(hierarchy, node, then) if hierarchy.documents else []
 
     def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> list[TopicDocument]:
         row, reader = self._context.feed.run(hierarchy.run), self._context.reader
@@ -107,14 +132,3 @@ class TopicDocuments:
             return open_documents(self._context, corpus, hierarchy, where).selected
         except (ReadError, StoreError):
             return None
-
-    def _fail(self, key: TopicKey, then: Callable[[], None]) -> None:
-        self._pending.discard(key)
-        then()
-
-    def _receive(self, key: TopicKey, then: Callable[[], None], documents: list[TopicDocument]) -> None:
-        self._pending.discard(key)
-        if len(self._cached) >= _MOST_CACHED_TOPICS:
-            self._cached.clear()
-        self._cached[key] = documents
-        then()

@@ -1,29 +1,41 @@
 """The page Trends: topics over time and by group, of the documents that a filter selects."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple, TypeAlias
 
+import numpy as np
 from panel.viewable import Viewable
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import split_ranges, write_date_range
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.analysis.reader import GROUPS, TIME, RunDocuments, TrendQuestion
-from topiary.app.analysis.trends import MOST_TOPICS, TimeFigure, rank_effects
+from topiary.app.analysis.trends import (
+    MOST_TOPICS,
+    GroupFigure,
+    TimeFigure,
+    TopicEffect,
+    choose_groups,
+    describe_effect,
+    rank_effects,
+)
 from topiary.app.analysis.typical import TypicalWords, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.live.ticks import Tick
 from topiary.app.names import UNFINISHED, IntervalKind
-from topiary.app.pages.filters import DocumentFilters, open_documents
+from topiary.app.pages.filters import DocumentFilters, add_condition, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
 from topiary.app.pages.messages import on
 from topiary.app.pages.refining import CorpusRefiner
 from topiary.app.pages.saving import TableSaver
 from topiary.app.pages.session import Context, cut_view, list_fields
-from topiary.app.views.trends.controls import MeasuredBy
+from topiary.app.views.trends.controls import HeatChoices, MeasuredBy
 from topiary.app.views.trends.trends_page import (
     EFFECT_ROWS,
+    MOST_ROWS,
+    MULTIPLES,
     NO_DATES,
     TYPICAL_WORDS,
     ColumnEntry,
@@ -112,6 +124,7 @@ class TrendRequest(NamedTuple):
     group: str
     against: str
     effects: str
+    heat: HeatChoices
 
 
 TrendAnswer: TypeAlias = MeasuredAnswer[TrendRequest, TrendPage]
@@ -160,6 +173,7 @@ def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: Trend
         trend, layer, topic, column, names.dates, names.groups, request.measured, request.interval,
         zoomed=request.zoomed == "shown",
         effects=EffectChoices(request.effects, request.group, request.against),
+        heat=request.heat,
         where=request.where,
         columns=[
             ColumnEntry(each.name, each.kind, each.place == LABEL, each.filled, each.invalid, len(each.levels))
@@ -198,8 +212,28 @@ def _measure_groups(page: TrendPage, documents: RunDocuments) -> TrendPage:
     ).by_group  # fmt: skip
     if by_group is None:
         return page
-    effects, n_effects = rank_effects(page.hierarchy, by_group, compared.order, choices.topic, EFFECT_ROWS)
-    return page._replace(by_group=by_group, effects=effects, n_effects=n_effects)
+    n_sure = int(np.count_nonzero(by_group.contrast.beyond)) if choices.topic is None else MOST_ROWS
+    most = min(n_sure, MOST_ROWS) if compared.order == "sure" else MOST_ROWS
+    rows = max(most, EFFECT_ROWS) if choices.heat.every == "shown" else EFFECT_ROWS
+    effects, n_effects = rank_effects(page.hierarchy, by_group, compared.order, choices.topic, rows)
+    n_effects = min(n_effects, most)
+    marked = _find_marked(page.hierarchy, by_group, choices.heat.marked)
+    return page._replace(
+        by_group=by_group, effects=effects, n_effects=n_effects if n_effects > EFFECT_ROWS else 0, marked=marked
+    )
+
+
+def _find_marked(hierarchy: Hierarchy, figure: GroupFigure, marked: Sequence[str]) -> TopicEffect | None:
+    """Return the row of a cell that was chosen; None if there is no such topic or group, or it is not compared."""
+    identity, _, condition = "".join(marked).partition(" ")
+    node = parse_identity(identity)
+    if node is None or not hierarchy.has(node) or node.layer != figure.nodes[0].layer:
+        return None
+    if condition not in figure.groups.conditions:
+        return None
+    group, column = figure.groups.conditions.index(condition), hierarchy.place(node)
+    is_compared = math.isfinite(figure.contrast.value[group, column])
+    return describe_effect(hierarchy, figure, group, column) if is_compared else None
 
 
 def _measure_time(page: TrendPage, documents: RunDocuments) -> TrendPage:
@@ -207,7 +241,8 @@ def _measure_time(page: TrendPage, documents: RunDocuments) -> TrendPage:
     choices, topic = page.choices, page.choices.topic
     question = TrendQuestion(
         TIME, choices.layer, choices.column, () if topic is None else (topic,),
-        by=choices.measured.weigh, range_view="alone" if choices.zoomed else "among others", **choices.measured.periods,
+        by=choices.measured.weigh, range_view="alone" if choices.zoomed else "among others",
+        most_changed=0 if topic is not None else MULTIPLES, **choices.measured.periods,
     )  # fmt: skip
     figure = documents.measure(question)
     if not documents.count and (figure.picked is None or choices.zoomed):
@@ -223,7 +258,10 @@ def _measure_time(page: TrendPage, documents: RunDocuments) -> TrendPage:
 class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
     """The page Trends of one session."""
 
-    fields: ClassVar = {name: name for name in ("trend", *MeasuredBy._fields, "interval", "effects")}
+    fields: ClassVar = {
+        name: name for name in ("trend", *MeasuredBy._fields, "interval", "effects", "cells", "ordered", "numbers")
+    }
+    switches: ClassVar = ("quiet", "every")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context, "trends", list_fields(TrendRequest), _WAITING)
@@ -278,7 +316,7 @@ class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
 
     @on("column")
     def _choose_column(self, value: str) -> None:
-        self._put(column=value[:200], group="", against="")
+        self._put(column=value[:200], group="", against="", heads=(), marked=())
 
     @on("contrast")
     def _choose_group(self, value: str) -> None:
@@ -287,6 +325,28 @@ class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
     @on("against")
     def _choose_other_group(self, value: str) -> None:
         self._put(against=value[:200])
+
+    @on("head")
+    def _choose_head(self, value: str) -> None:
+        """Give a group a column of the table, or take it away; without any, the largest groups have one."""
+        answer = self.answer
+        figure = None if answer is None or answer.contents is None else answer.contents.by_group
+        if figure is None or value not in figure.groups.conditions:
+            return
+        heads = [figure.groups.conditions[place] for place in choose_groups(figure, self._view.heads)]
+        kept = [each for each in heads if each != value]
+        self._put(heads=tuple(kept if value in heads else (*kept, value)))
+
+    @on("cell")
+    def _mark_cell(self, value: str) -> None:
+        if "=" in value:
+            self._put(marked=() if value in self._view.marked else (value[:800],))
+
+    @on("read")
+    def _read_documents(self, topic: Node, value: str) -> None:
+        """Show the documents of a group in the order of a topic."""
+        add_condition(self._view, value)
+        self._put(page="documents", tab="", subject=(format_identity(topic),), query="", documents=(), table_page=1)
 
     @on("zoom")
     def _zoom(self) -> None:

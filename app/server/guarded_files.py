@@ -23,6 +23,7 @@ from topiary.app.live.cache import Cache
 from topiary.app.pages.map_reading import POINTS
 from topiary.app.server.access import Authentication
 from topiary.app.server.hosts import ServeError, send_sentence
+from topiary.app.views.theme import STYLES, pack_styles
 
 COMPONENTS = r"/components/(.*)"
 _PACKAGES = ("panel", "panel_material_ui", "topiary")  # only components of these packages are served
@@ -292,9 +293,10 @@ class UploadReceiver(RequestHandler):
 
 
 PIECE = 1 << 20  # bytes in memory at a time
+STYLE_SHEETS = rf"/{STYLES}/([0-9a-f]{{16}})"
 MAP_POINTS = rf"/{POINTS}/([0-9a-f]{{64}})"
 _FETCHED = "This file was fetched before; save it again"
-_GONE = "These points are no longer here; load the page again"
+_GONE = "This file is no longer here; load the page again"
 _FOREVER = "private, max-age=31536000, immutable"
 
 
@@ -336,6 +338,23 @@ class FileSender(ViewersHandler):
             return  # the visitor has closed the page
         finally:
             self._downloads.drop(path)
+
+
+class SharedStyles(ViewersHandler):
+    """The handler of ``GET styles/HASH``, which sends the style sheets that components share."""
+
+    def initialize(self, authentication: Authentication) -> None:
+        """Store the authentication."""
+        self._authentication = authentication
+
+    def get(self, name: str) -> None:
+        """Send the script with the texts; those of another version are there after the page is loaded again."""
+        styles = pack_styles()
+        if not styles.address.endswith(f"/{name}"):
+            raise HTTPError(404, reason=_GONE)
+        self.set_header("Content-Type", "text/javascript; charset=utf-8")
+        self.set_header("Cache-Control", _FOREVER)
+        self.finish(styles.text)
 
 
 class MapPoints(ViewersHandler):

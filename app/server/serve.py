@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 # Read when Bokeh and Panel are imported: makes scripts and styles come from this server only.
 os.environ["BOKEH_RESOURCES"] = "server"
 os.environ["PANEL_CDN_ROOT"] = "/cdn/"
+# Checks of the signature of every callback and of every document, which are for authors of apps.
+os.environ["BOKEH_PERFORM_ERROR_DIAGNOSTICS"] = os.environ["BOKEH_VALIDATE_DOC"] = "no"
 
 import panel as pn
 import panel_material_ui as pmui  # registers its bundle before the first page
@@ -28,11 +30,13 @@ from topiary.app.jobs.uploads import ADDRESS, DOWNLOADS, Uploads
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
 from topiary.app.machine import LARGEST_UPLOAD, find_asset
+from topiary.app.pages.components import Board
 from topiary.app.pages.session import View, to_query
 from topiary.app.server.access import Authentication, Passwords, check_open_address
 from topiary.app.server.guarded_files import (
     COMPONENTS,
     MAP_POINTS,
+    STYLE_SHEETS,
     ComponentFiles,
     FileSender,
     MalformedPath,
@@ -42,6 +46,7 @@ from topiary.app.server.guarded_files import (
     OutsidePrefix,
     PageRedirect,
     QueryRedirect,
+    SharedStyles,
     UnreadableQuery,
     UploadReceiver,
     read_prefix,
@@ -80,8 +85,7 @@ from topiary.app.server.sessions import (
     repair_current_document,
     repair_message_order,
 )
-from topiary.app.server.visit import Site, open_session
-from topiary.app.views import theme
+from topiary.app.server.visit import Site, make_page_template, open_session
 from topiary.store.database import open_database
 
 IDLE = 20.0  # seconds until a connection without a request, or a request without all its headers, is closed
@@ -89,6 +93,7 @@ SLOW = 30.0  # seconds that the body of a request may take; uploads may take lon
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
 PASSWORDS_CHECKED = 1000  # milliseconds between two looks for changed passwords; each login looks, too
 LARGEST_BODY = 1 << 20  # bytes; uploads may be larger
+COMPRESSION = 4  # level of zlib for websockets; higher ones take longer and save little
 
 log = logging.getLogger("topiary.serve")
 
@@ -216,9 +221,10 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
     """Return a server of Panel for the pages, with this program's limits, rules and headers."""
     repair_message_order()
     repair_current_document()
-    pn.extension(notifications=True)
+    pn.extension(notifications=True, browser_info=False)
     pn.config.exception_handler = _show_error
     dist = Path(pn.__file__).parent / "dist"
+    is_far = address not in LOOPBACK or bool(reach.proxies)
     server = pn.serve(
         {"/": lambda: _build_page(site)},
         port=port,
@@ -236,6 +242,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
                 UploadReceiver,
                 {"uploads": site.actions.uploads, "authentication": site.authentication},
             ),
+            (STYLE_SHEETS, SharedStyles, {"authentication": site.authentication}),
             (MAP_POINTS, MapPoints, {"points": site.feed.points, "authentication": site.authentication}),
             (
                 rf"/{DOWNLOADS}/([\w-]+)",
@@ -246,7 +253,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
             (r"/(?!metadata)([\w-]+)/?", PageRedirect),
         ],
         # compression only costs time if browser and server are on the same machine
-        compress_response=address not in LOOPBACK or bool(reach.proxies),
+        compress_response=is_far,
         keep_alive_milliseconds=20000,
         unused_session_lifetime_milliseconds=15000,
         http_server_kwargs={
@@ -259,7 +266,9 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
     )
     application = server._tornado  # noqa: SLF001 - Bokeh has no public way to put rules before its handlers
     application.add_transform(SafeHeaders)
-    application.default_router.rules[:0] = _make_rules(site, reach, application.applications["/"])
+    application.default_router.rules[:0] = _make_rules(
+        site, reach, application.applications["/"], COMPRESSION if is_far else None
+    )
     server._http.request_callback = ProxyRouter(application, reach.proxies)  # noqa: SLF001 - likewise
     server.io_loop.asyncio_loop.set_exception_handler(_handle_loop_error)
     PeriodicCallback(SessionSocket.shed_load, SHED).start()
@@ -268,7 +277,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
     return server
 
 
-def _make_rules(site: Site, reach: ServerReach, context: Any) -> list[Rule]:
+def _make_rules(site: Site, reach: ServerReach, context: Any, compression: int | None) -> list[Rule]:
     """Return the rules that come before all handlers of Bokeh and Panel, in order of precedence."""
     authentication, hosts, prefix = site.authentication, reach.hosts, reach.prefix
     context.application.add(SessionOwner(authentication))
@@ -293,8 +302,12 @@ def _make_rules(site: Site, reach: ServerReach, context: Any) -> list[Rule]:
         Rule(
             PathMatches(rf"{prefix_pattern}/autoload\.js"), NotFoundAnswer
         ),  # would embed Bokeh's documents in pages of other sites
-        Rule(PathMatches(rf"{prefix_pattern}/"), SessionPage, session_arguments),
-        Rule(PathMatches(rf"{prefix_pattern}/ws"), SessionSocket, session_arguments | {"hosts": hosts}),
+        Rule(PathMatches(rf"{prefix_pattern}/"), SessionPage, session_arguments | {"turns": asyncio.Lock()}),
+        Rule(
+            PathMatches(rf"{prefix_pattern}/ws"),
+            SessionSocket,
+            session_arguments | {"hosts": hosts, "compression_level": compression},
+        ),
     ]
 
 
@@ -316,11 +329,11 @@ def _build_page(site: Site) -> Any:
         return open_session(site)
     except Exception:  # the outermost function: an unexpected error must not become a blank page
         log.exception("a page could not be built")
-        sentence = pn.pane.HTML(
+        sentence = Board(
             "<h2>This view could not be opened</h2><p>The server's log says why. "
             '<a href="./">Open Topiary without the rest of the link</a></p>'
         )
-        return pmui.Page(main=[sentence], template=theme.make_template())  # type: ignore[attr-defined]
+        return pmui.Page(main=[sentence], template=make_page_template())  # type: ignore[attr-defined]
 
 
 def _show_error(error: Exception) -> None:

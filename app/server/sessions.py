@@ -4,6 +4,7 @@ The server generates and signs session ids, and refuses page requests that name 
 name of its login instead of cookies, and only this login may open the page's websocket.
 """
 
+import asyncio
 import binascii
 import calendar
 import logging
@@ -11,21 +12,34 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ClassVar
 from weakref import WeakSet
 
+import bokeh
 import panel as pn
 from bokeh.application.handlers.handler import Handler
+from bokeh.core.has_props import is_DataModel
+from bokeh.core.serialization import Serializer
 from bokeh.document import Document
+from bokeh.document.json import DocJson
+from bokeh.embed.util import RenderItem
 from bokeh.io import doc as current_document
+from bokeh.model import Model
 from bokeh.protocol.message import Message
+from bokeh.protocol.messages.pull_doc_reply import PullDoc, pull_doc_reply
 from bokeh.server.protocol_handler import ProtocolHandler
-from bokeh.server.session import ServerSession
+from bokeh.server.session import ServerSession, _needs_document_lock
 from bokeh.server.views.ws import WSHandler as BokehSocket
 from bokeh.util.token import check_token_signature, generate_secret_key, get_session_id, get_token_payload
 from panel.io import document as panel_document
-from panel.io.server import DocHandler, WSHandler
+from panel.io.resources import LOCAL_DIST, patch_model_css
+from panel.io.server import DocHandler, WSHandler, html_page_for_render_items
+from panel.io.state import set_curdoc
+from panel_material_ui.base import MaterialComponent
+from panel_material_ui.notifications import NotificationArea
+from panel_material_ui.template.base import Page
+from param import descendents
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
 from tornado.routing import Matcher
@@ -145,6 +159,8 @@ _CHOSEN_SESSION = (
 )
 _LARGEST_HEAD = 10_000  # largest number of bytes of a message's header, and of its metadata
 
+_STEPS = 6  # steps of the loop between two pages: of many visitors at once, each other request waits for one page
+
 log = logging.getLogger("topiary.sessions")
 
 
@@ -201,18 +217,52 @@ class SessionPage(DocHandler):
         application_context: Any,  # noqa: ARG002 - Bokeh reads it
         bokeh_websocket_path: str,  # noqa: ARG002
         authentication: Authentication,
+        turns: asyncio.Lock,
     ) -> None:
-        """Store the authentication, and make the nonce of this answer."""
-        self._authentication = authentication
+        """Store the authentication and the turns of pages, and make the nonce of this answer."""
+        self._authentication, self._turns = authentication, turns
         self._nonce = make_nonce()
+        self._is_left = False
 
     async def prepare(self) -> None:
-        """Refuse a session id in the body, and sessions above the limit."""
+        """Refuse a session id in the body."""
         await super().prepare()
         if ChosenSession().match(self.request) is not None:
             send_sentence(self, 403, _CHOSEN_SESSION)
-        elif full := self._authentication.explain_limit(self._authentication.login_in(self.request)):
-            send_sentence(self, 429, full)
+
+    def on_connection_close(self) -> None:
+        """Note that the visitor has left, who may wait for the page's turn."""
+        self._is_left = True
+
+    async def get(self, *_arguments: Any, **_named: Any) -> None:
+        """Send the page of a new session once it is its turn; refuse sessions above the limit."""
+        async with self._turns:
+            full = self._authentication.explain_limit(self._authentication.login_in(self.request))
+            if full:
+                send_sentence(self, 429, full)
+            elif not self._is_left:
+                await self._build()
+            for _ in range(_STEPS):
+                await asyncio.sleep(0)
+
+    async def _build(self) -> None:
+        """Send a new page; Panel would look up all scripts and styles of all its components anew."""
+        session = await self.get_session()
+        document = session.document
+        with set_curdoc(document):
+            for root in document.roots:
+                patch_model_css(root, dist_url=LOCAL_DIST)
+            page = html_page_for_render_items(
+                ("", ""),  # the template has the scripts and styles
+                {},
+                [RenderItem(token=session.token, roots=document.roots, use_for_title=False)],
+                document.title,
+                template=document.template,
+                template_variables=document.template_variables | {"dist_url": LOCAL_DIST},
+            )
+        self.set_header("Cache-Control", "no-store")  # it has the token of its session
+        self.set_header("Content-Type", "text/html")
+        self.finish(page)
 
     async def get_session(self) -> ServerSession:  # type: ignore[override]
         """Create a session whose inline scripts are allowed by the nonce of this answer."""
@@ -372,7 +422,7 @@ class PageProtocol(ProtocolHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._handlers = {name: self._handlers[name] for name in ("PULL-DOC-REQ", "PATCH-DOC")}
+        self._handlers = {"PULL-DOC-REQ": _send_document, "PATCH-DOC": self._handlers["PATCH-DOC"]}
 
     async def handle(self, message: Message[Any], connection: Any) -> Any:
         """Handle a message; answer an error with its text, without the traceback that Bokeh would send."""
@@ -385,6 +435,39 @@ class PageProtocol(ProtocolHandler):
             log.warning("a message of a page failed: %s", repr(error)[:300])
             sentence = repr(error)[:300]
         return connection.error(message, sentence)
+
+
+async def _send_document(message: Message[Any], connection: Any) -> Any:
+    """Answer the request of a page for its document."""
+    return await _write_document(connection.session, message)
+
+
+@_needs_document_lock
+async def _write_document(session: ServerSession, message: Message[Any]) -> Message[Any]:
+    """Return the document as Bokeh does, without definitions of components that no page has: most of its bytes."""
+    document, serializer = session.document, Serializer(deferred=True)
+    content = DocJson(
+        version=bokeh.__version__,
+        title=document.title,
+        defs=_encode_definitions(len(Model.model_class_reverse_map)),
+        config=serializer.encode(document.config),
+        roots=serializer.encode(document.roots),
+        callbacks=serializer.encode(document.callbacks.js_event_callbacks),
+    )
+    document.models.flush_synced()
+    reply = pull_doc_reply(pull_doc_reply.create_header(request_id=message.header["msgid"]), {}, PullDoc(doc=content))
+    reply.add_buffers(*serializer.buffers)
+    return reply
+
+
+@cache
+def _encode_definitions(n_classes: int) -> list[Any]:  # noqa: ARG001 - there is an answer for each number of classes
+    """Return the definitions of the components that pages have: of Material's, these are the page and its messages."""
+    used = {model for each in (Page, NotificationArea) for model in each._data_model.__mro__}  # noqa: SLF001
+    others = {each._data_model for each in descendents(MaterialComponent)} - used  # noqa: SLF001
+    models = [model for model in Model.model_class_reverse_map.values() if is_DataModel(model) and model not in others]
+    encoded: list[Any] = Serializer().encode(models)
+    return encoded
 
 
 def read_token(token: str, secret_key: bytes | None) -> dict[str, Any] | None:

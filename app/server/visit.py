@@ -10,11 +10,12 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlencode
 
+import bokeh
 import panel as pn
 import panel_material_ui as pmui
 import param
 from bokeh.models import CustomJS
-from panel.models.esm import ReactiveESM
+from panel.io.resources import parse_template
 from panel.util.parameters import edit_readonly
 from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
@@ -24,10 +25,10 @@ from topiary.app.live.actions import Actions
 from topiary.app.live.feed import TROUBLE, Feed
 from topiary.app.live.ticks import Tick
 from topiary.app.live.visitor import Visitor
-from topiary.app.machine import find_asset
+from topiary.app.machine import find_asset, make_asset_url
 from topiary.app.pages import session
 from topiary.app.pages.callouts import Callouts
-from topiary.app.pages.components import Board, Component, Message, ask_before_changes, make_asset_url
+from topiary.app.pages.components import Board, Component, Message, ask_before_changes
 from topiary.app.pages.explore_reading import reset_tab
 from topiary.app.pages.runs import build_no_run_page, make_fork_tab
 from topiary.app.server import fallback
@@ -53,8 +54,6 @@ AFTER_ANSWER = 0.3  # seconds in which a browser fetches the scripts, which then
 EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
 
 log = logging.getLogger("topiary.shell")
-
-ReactiveESM.__javascript_raw__ = []  # no loader of modules for older browsers, which js/page.js replaces
 
 
 @dataclass(frozen=True)
@@ -278,7 +277,7 @@ class SessionShell:
             header=[self._bar, self._router, self._callouts],
             main=[self._strip, self._holder],
             theme_config=theme.make_theme_config(),
-            template=theme.make_template(_list_modules(), _list_sheets()),
+            template=make_page_template(),
             dark_theme=dark,
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
@@ -444,13 +443,22 @@ class SessionShell:
 
 
 @cache
+def make_page_template() -> Any:
+    """Return the compiled template of all pages."""
+    return parse_template(theme.make_template(_list_scripts(), _list_modules(), _list_sheets()))
+
+
+def _list_scripts() -> tuple[str, ...]:
+    """Return the URLs of BokehJS and of Panel's extension of it."""
+    return (f"static/js/bokeh.min.js?v={bokeh.__version__}", f"static/extensions/panel/panel.min.js?v={pn.__version__}")
+
+
 def _list_modules() -> tuple[str, ...]:
     """Return the URLs of the browser code that every page needs: Material's components and our own."""
     material = str(pmui.Page._render_esm(True, server=True))  # type: ignore[attr-defined]  # noqa: SLF001, FBT003
     return (material, *(make_asset_url(find_asset(f"js/{name}.js")) for name in ("board", "router", "callouts")))
 
 
-@cache
 def _list_sheets() -> tuple[str, ...]:
     """Return the URLs of Panel's style sheets that layouts would otherwise load while they are drawn."""
     names = ("css/loading.css", "css/listpanel.css", "bundled/theme/material.css")

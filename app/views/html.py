@@ -118,6 +118,7 @@ def _make_environment() -> Environment:
         "is_wide": lambda value: any(len(part) > _WIDEST for part in re.split(r"[\s-]+", value)),
         "minus": lambda value: f"{value:.2f}".replace("-", "−"),
         "percent": text.format_percent,
+        "points": text.format_points,
         "perplexity": run_facts.format_perplexity,
         "ratio": text.format_ratio,
         "rate": run_facts.format_rate,

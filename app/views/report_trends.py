@@ -113,10 +113,10 @@ def _draw_over_time(figure: TimeFigure, series: TopicSeries) -> str:
         "",
     )
     caption = f"<figcaption>By {axis.unit}, with 90 % band{change}</figcaption>"
-    return f"<figure>{_draw_picture(series, (first, last), known, label)}{caption}</figure>"
+    return f"<figure>{_draw_picture(series, (first, last), label)}{caption}</figure>"
 
 
-def _draw_picture(series: TopicSeries, ends: tuple[str, str], known: Sequence[int], label: str) -> str:
+def _draw_picture(series: TopicSeries, ends: tuple[str, str], label: str) -> str:
     """Return the curve of a topic and its band, with the first and last period and the scale."""
     largest, highest = float(np.nanmax(series.mean)), float(np.nanmax(series.high))
     top = max(choose_ticks(min(highest, _HEADROOM * largest))[-1], 1e-9)
@@ -128,16 +128,7 @@ def _draw_picture(series: TopicSeries, ends: tuple[str, str], known: Sequence[in
 
     mean, low, high = place(series.mean), place(series.low), place(series.high)
     parts = [f'<path class="rp-axis" d="M{_LEFT} {_TOP}H{_WIDTH}M{_LEFT} {base}H{_WIDTH}"/>']
-    for _, stretch in groupby(enumerate(known), lambda pair: pair[1] - pair[0]):  # neighbouring periods
-        places = [each for _, each in stretch]
-        if len(places) == 1:
-            (at,) = places
-            parts.append(f'<path class="rp-whisker" d="M{x[at]:.0f} {low[at]:.1f}V{high[at]:.1f}"/>')
-            parts.append(f'<circle cx="{x[at]:.0f}" cy="{mean[at]:.1f}" r="2"/>')
-            continue
-        band = [f"{x[at]:.0f} {high[at]:.1f}" for at in places] + [f"{x[at]:.0f} {low[at]:.1f}" for at in places[::-1]]
-        curve = [f"{x[at]:.0f} {mean[at]:.1f}" for at in places]
-        parts.append(f'<path class="rp-band" d="M{"L".join(band)}z"/><path class="rp-line" d="M{"L".join(curve)}"/>')
+    parts += draw_stretches(x, mean, low, high)
     texts = (
         (_LEFT - 5, _TOP + 5, "end", format_percent(top)),
         (_LEFT - 5, base, "end", "0"),
@@ -147,6 +138,23 @@ def _draw_picture(series: TopicSeries, ends: tuple[str, str], known: Sequence[in
     parts += [f'<text x="{at}" y="{y}" text-anchor="{anchor}">{escape(text)}</text>' for at, y, anchor, text in texts]
     inside = "".join(parts)
     return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">{inside}</svg>'
+
+
+def draw_stretches(x: FloatArray, mean: FloatArray, low: FloatArray, high: FloatArray) -> list[str]:
+    """Return a curve and its band as SVG paths; a place without neighbours is a dot, and nan is a gap."""
+    parts = []
+    known = np.flatnonzero(np.isfinite(mean)).tolist()
+    for _, stretch in groupby(enumerate(known), lambda pair: pair[1] - pair[0]):  # neighbouring places
+        places = [each for _, each in stretch]
+        if len(places) == 1:
+            (at,) = places
+            parts.append(f'<path class="rp-whisker" d="M{x[at]:.0f} {low[at]:.1f}V{high[at]:.1f}"/>')
+            parts.append(f'<circle cx="{x[at]:.0f}" cy="{mean[at]:.1f}" r="2"/>')
+            continue
+        band = [f"{x[at]:.0f} {high[at]:.1f}" for at in places] + [f"{x[at]:.0f} {low[at]:.1f}" for at in places[::-1]]
+        curve = [f"{x[at]:.0f} {mean[at]:.1f}" for at in places]
+        parts.append(f'<path class="rp-band" d="M{"L".join(band)}z"/><path class="rp-line" d="M{"L".join(curve)}"/>')
+    return parts
 
 
 def _draw_groups(column: str, figure: GroupFigure, topic: int, *, ranked: bool) -> str:

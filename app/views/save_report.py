@@ -43,6 +43,6 @@ def list_report_scopes(hierarchy: Hierarchy, choice: TreeChoice, selected: Node 
     return {name: scope for name, scope in scopes.items() if scope.topics}
 
 
-def draw_save_report(run: int, scopes: Mapping[str, ReportScope]) -> str:
-    """Return the button *Save report*, which sends ``report``, and its dialog, which sends ``save-report``."""
-    return render("save.report", run, scopes, QUOTATIONS)
+def draw_report_dialog(run: int, scopes: Mapping[str, ReportScope]) -> str:
+    """Return the dialog that sends ``save-report``."""
+    return render("save.report_dialog", run, scopes, QUOTATIONS)

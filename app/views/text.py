@@ -149,6 +149,12 @@ def format_change(change: float, form: Callable[[float], str] = format_percent) 
     return f"{'−' if change < 0 else '+'}{form(abs(change))}"
 
 
+def format_points(change: float) -> str:
+    """Return a change of a share in percentage points with its sign, as in +1.6 or −12."""
+    size = 100 * abs(change)
+    return f"{'−' if change < 0 else '+'}{size:.{0 if size >= 9.95 else 1 if size >= 0.095 else 2}f}"
+
+
 def format_ratio(ratio: float) -> str:
     """Return how many times as large odds are, as in ×3.1, ×120 or ÷4.
 

@@ -5,16 +5,31 @@ carry information alone: dashes and marks do too.  Everything else is a CSS vari
 the light and the dark theme; the variables are in ``assets/css/tokens.css``.
 """
 
+import hashlib
+import json
 from functools import cache
 from typing import Any, NamedTuple
 
-from topiary.app.machine import find_asset
+from topiary.app.machine import find_asset, make_asset_url
 
 FONT = '"Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 SERIES = ("#0B9B74", "#E08E00", "#3D94D1", "#C8699C", "#D5602B", "#7F8C86")
 DASHES = ("solid", "dashed", "dotdash", "dotted", "dashdot", [8, 3, 2, 3])
 # Style sheets that components adopt.
-SHARED_STYLES = ("board", "film", "explore", "compare", "documents", "classes", "seeds", "trends", "document_map")
+STYLES = "styles"  # the path below which the server sends the shared style sheets
+SHARED_STYLES = (
+    "board",
+    "menu",
+    "film",
+    "explore",
+    "compare",
+    "documents",
+    "classes",
+    "seeds",
+    "trends",
+    "document_map",
+    "steer",
+)
 LAYERS = ("#7F8C86", "#2E8BC9", "#E08E00", "#C8699C", "#0B9B74", "#8A7BD1")  # 1 grey ink, 2 blue, 3 orange ...
 GAMMA_R = "#D5602B"  # the weights r above the top layer
 MARK = "#7F8C86"  # lines at moments of a run; readable in both themes
@@ -110,54 +125,72 @@ def read_style(name: str) -> str:
     return find_asset(f"css/{name}.css").read_text(encoding="utf-8")
 
 
+class PackedStyles(NamedTuple):
+    """The shared style sheets as one script, which browsers keep, and its address, which changes with them."""
+
+    address: str
+    text: str
+
+
 @cache
-def make_template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str:
+def pack_styles() -> PackedStyles:
+    """Return the shared style sheets as a script that defines their texts by name, and its address."""
+    text = f"const topiary_styles = {json.dumps({name: read_style(name) for name in SHARED_STYLES})}\n"
+    return PackedStyles(f"{STYLES}/{hashlib.sha256(text.encode()).hexdigest()[:16]}", text)
+
+
+@cache
+def make_template(scripts: tuple[str, ...] = ("",), modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str:
     """Return the template of all pages: fonts, colours, and a skeleton that is shown until the page is ready.
 
     Parameters
     ----------
+    scripts : tuple of str
+        Addresses of BokehJS and of its extensions, which run in this order.
     modules, sheets : tuples of str
         Addresses of the scripts and the style sheets that every page needs; they are preloaded in parallel.
     """
-    return "\n".join(
-        (
-            '{% extends "base.html" %}',
-            "{% block js_resources %}{% endblock %}",  # after the skeleton, so that it is painted first
-            "{% block postamble %}{{ super() }}",
-            '<link rel="preload" href="topiary/fonts/inter.woff2" as="font" type="font/woff2" crossorigin>',
-            *(f'<link rel="modulepreload" href="{module}">' for module in modules),
-            *(f'<link rel="preload" href="{sheet}" as="style">' for sheet in sheets),
-            "<style>{% raw %}",
-            read_style("tokens"),
-            "{% endraw %}</style>",
-            *(_embed_shared_style(name) for name in SHARED_STYLES),
-            "{% endblock %}",
-            "{% block loader_css %}{% endblock %}",
-            "{% block inner_body %}{% from macros import embed %}",
-            _SKELETON,
-            '<script nonce="{{ nonce }}">{% raw %}',
-            find_asset("js/load_again.js").read_text(encoding="utf-8"),
-            "{% endraw %}</script>",
-            _insert_nonce("bokeh_js"),
-            '<script nonce="{{ nonce }}">{% raw %}',
-            find_asset("js/page.js").read_text(encoding="utf-8"),
-            "{% endraw %}</script>",
-            "{% for doc in docs %}{{ embed(doc) if doc.elementid }}",
-            "{% for root in doc.roots %}{{ embed(root) }}{% endfor %}{% endfor %}",
-            _insert_nonce("plot_script"),
-            "{% endblock %}",
-        )
+    bokeh, *extensions = scripts
+    fonts = {name: make_asset_url(find_asset(f"fonts/{name}.woff2")) for name in ("inter", "fraunces")}
+    tokens = read_style("tokens")
+    for name, address in fonts.items():
+        tokens = tokens.replace(f"topiary/fonts/{name}.woff2", address)
+    lines = (
+        '{% extends "base.html" %}',
+        "{% block css_resources %}{% endblock %}",  # those of Panel's own widgets and icons
+        "{% block js_resources %}{% endblock %}",  # after the skeleton, so that it is painted first
+        "{% block postamble %}",
+        f'<link rel="preload" href="{fonts["inter"]}" as="font" type="font/woff2" crossorigin>',
+        *(f'<link rel="modulepreload" href="{module}">' for module in modules),
+        *(f'<link rel="preload" href="{sheet}" as="style">' for sheet in sheets),
+        "<style>{% raw %}",
+        tokens,
+        "{% endraw %}</style>",
+        "{% endblock %}",
+        "{% block loader_css %}{% endblock %}",
+        "{% block inner_body %}{% from macros import embed %}",
+        _SKELETON,
+        _embed_script("load_again"),
+        _link_script(pack_styles().address),
+        _link_script(bokeh),
+        _embed_script("page"),
+        *map(_link_script, extensions),
+        "{% for doc in docs %}{{ embed(doc) if doc.elementid }}",
+        "{% for root in doc.roots %}{{ embed(root) }}{% endfor %}{% endfor %}",
+        """{{ plot_script.replace('<script', '<script nonce="' ~ nonce ~ '"') }}""",
+        "{% endblock %}",
     )
+    return "\n".join(lines)
 
 
-def _insert_nonce(scripts: str) -> str:
-    """Return template code that inserts the scripts of Bokeh and Panel with the nonce of the response."""
-    return f"{{{{ ({scripts} or '').replace('<script', '<script nonce=\"' ~ nonce ~ '\"') }}}}"
+def _link_script(address: str) -> str:
+    return f'<script nonce="{{{{ nonce }}}}" src="{address}"></script>'
 
 
-def _embed_shared_style(name: str) -> str:
-    """Return a style sheet that does not affect the page itself but is adopted by components."""
-    return f'<style id="tp-{name}-css" media="not all">{{% raw %}}{read_style(name)}{{% endraw %}}</style>'
+def _embed_script(name: str) -> str:
+    """Return template code that inserts a script of ``assets/js`` with the nonce of the response."""
+    text = find_asset(f"js/{name}.js").read_text(encoding="utf-8")
+    return f'<script nonce="{{{{ nonce }}}}">{{% raw %}}{text}{{% endraw %}}</script>'
 
 
 _SKELETON = """

@@ -53,6 +53,7 @@ PAGES = (
     AppPage("runs", "Runs", "list", "Start, continue and compare runs", "runs:build_runs_page", of_run=False),
     AppPage("watch", "Watch", "pulse", "See a run learn", "watch:build_watch_page"),
     AppPage("explore", "Explore", "tree", "Look into the tree of topics", "explore:build_explore_page"),
+    AppPage("steer", "Steer", "pencil", "Tell the topics what you know", "steer:build_steer_page", in_bar=False),
     AppPage("classes", "Classes", "target", "See which classes a run predicts", "classes:build_classes_page",
          of_classes=True),
     AppPage("compare", "Compare", "compare", "See how two runs differ", "compare:build_compare_page"),

@@ -23,7 +23,7 @@
 //   data-skip="selector"   on click, what the selector names anywhere on the page gets the focus
 //   data-brush="name"   dragging over elements in it that have data-from and data-to marks them; the server then hears
 //                       the first data-from and the last data-to.  Escape ends it
-//   data-unroll         on a button: unrolls and rolls up the board, where a narrow window shows only its head
+//   data-pen="selector" on a button: begins to edit what the selector names
 //
 // New HTML is merged into what stands there, so that focus, half-typed text, scroll and open
 // dialogs survive.
@@ -41,7 +41,8 @@ function same(a, b) {
 
 const LARGEST = 8_000_000 // bytes of a file handed over
 const OWN = new Set(["open", "data-editing", "data-stop", "aria-expanded"]) // attributes the visitor changes
-const owned = (element, name) => OWN.has(name) || (name === "tabindex" && element.closest("[data-rove]") !== null)
+const owned = (element, name) => OWN.has(name) || (name === "tabindex" && element.closest("[data-rove]") !== null) ||
+  (name === "style" && element.popover) // its place
 
 function merge_attributes(old, next) {
   if (next.dataset?.unfold !== undefined && old.dataset.unfold === undefined) { old.open = true }
@@ -269,8 +270,9 @@ function bring(element) {
 export function render({model, view}) {
   const root = document.createElement("div")
   root.className = "tp-board"
-  topiary.adopt(view.shadow_el, ["board", ...model.sheets])
+  topiary.adopt(view, model.sheets, ["board"])
   topiary.known(view.model)
+  topiary.menus(root)
   const tell = (name, element, more = {}) => {
     const form = element.closest("form")
     const data = {...element.dataset}
@@ -298,10 +300,6 @@ export function render({model, view}) {
     now?.setAttribute("aria-current", "true")
     now?.setAttribute("data-reveal", model.current)
     scroll("data-reveal", element => requestAnimationFrame(() => reveal(element)), () => true)
-  }
-  const unroll = (open) => {
-    view.shadow_el.host.classList.toggle("tp-unrolled", open)
-    root.querySelectorAll("[data-unroll]").forEach(each => each.setAttribute("aria-expanded", String(open)))
   }
   const update = () => {
     merge(root, parse(model.html))
@@ -350,12 +348,11 @@ export function render({model, view}) {
   root.addEventListener("click", (event) => {
     const over = event.target.closest("[data-skip]")
     if (over) { event.preventDefault(); skip(over.dataset.skip); return }
-    const roll = event.target.closest("[data-unroll]")
-    if (roll) { unroll(!view.shadow_el.host.classList.contains("tp-unrolled")); return }
-    if (event.target.closest("[data-do=select]")) { unroll(false) } // what was chosen is shown instead
+    const pen = event.target.closest("[data-pen]")
+    if (pen) { edit(root.querySelector(pen.dataset.pen)); return }
     const element = event.target.closest("[data-do],[data-open],[data-close],[data-copy],[data-quote],a[data-go]")
     if (!element || element.nodeName === "FORM" || element.disabled) { return }
-    if (element.nodeName === "A") {
+    if (element.nodeName.toUpperCase() === "A") { // of a picture in small letters
       if (event.ctrlKey || event.metaKey || event.shiftKey) { return }
       event.preventDefault()
     }
@@ -392,7 +389,6 @@ export function render({model, view}) {
       event.target.dataset.stop = ""
       rove(list, event.target)
     }
-    if (event.target.type === "search" && root.querySelector("[data-unroll]")) { unroll(true) }
   })
   root.addEventListener("submit", (event) => {
     if (event.target.method === "post") { return } // leaves the page
@@ -516,7 +512,7 @@ export function render({model, view}) {
   const press = (event) => {
     const from = event.composedPath()[0]
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || from.closest?.(TYPING)) { return }
-    const shown = (each) => each.getClientRects().length > 0 && !each.disabled
+    const shown = (each) => (each.closest("[popover]")?.parentElement ?? each).getClientRects().length > 0 && !each.disabled
     const element = [...root.querySelectorAll("[data-keys]")].find(each => each.dataset.keys.split(" ").includes(event.key) && shown(each))
     const list = "jk".includes(event.key) && [...root.querySelectorAll("[data-rove=jk]")].find(shown)
     if (!element && !list) { return }

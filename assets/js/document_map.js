@@ -219,7 +219,7 @@ class Painting { // dot by dot, without WebGL
 // ---------------------------------------------------------------- component
 
 export function render({model, view}) {
-  topiary.adopt(view.shadow_el, model.sheets)
+  topiary.adopt(view, model.sheets)
   topiary.known(view.model)
   const stage = make("div", "dm-stage")
   stage.setAttribute("role", "group")

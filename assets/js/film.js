@@ -23,7 +23,7 @@ function save({name, text}) {
 }
 
 export function render({model, view}) {
-  topiary.adopt(view.shadow_el, ["film"])
+  topiary.adopt(view, [], ["film", "menu"])
   topiary.known(view.model)
   const bar = make("div", "fm-bar")
   bar.setAttribute("role", "group")
@@ -41,9 +41,18 @@ export function render({model, view}) {
   words.append(place, count)
   const largest = button("Largest change", "Go to the snapshot with the largest change since the one before; again: to the next largest", () => say("largest"))
   const keep = button("Save film", "Save the film as one HTML file that plays in any browser", () => say("film"))
+  const menu = make("div", "tp-menu", {id: "film-menu", popover: "auto"})
+  const first = button("To the first snapshot", "", () => go(0))
+  const newest = button("To the newest snapshot", "", () => go(model.moments.length - 1))
+  for (const each of [keep, first, newest]) { each.className = "mn-item"; each.dataset.shut = "" }
+  menu.append(keep, first, newest)
+  const more = button("Film", "Save the film, or go to its ends", null)
+  more.classList.add("mn-opener")
+  more.setAttribute("popovertarget", menu.id)
   const acts = make("div", "fm-acts")
-  acts.append(largest, keep)
+  acts.append(largest, more, menu)
   bar.append(play, rail, words, acts)
+  topiary.menus(bar)
 
   let playing = false, waiting = false, wish = null, sent = 0, watch = 0
   const target = () => wish ?? (waiting ? Number(bar.dataset.asked) : model.place) // where the cursor is, or will be
@@ -126,7 +135,7 @@ export function render({model, view}) {
     bar.hidden = !some
     track.innerHTML = model.track
     const alone = model.moments.length < 2
-    for (const each of [play, slider, largest, keep]) { each.disabled = alone }
+    for (const each of [play, slider, largest, more]) { each.disabled = alone }
     keep.disabled = alone || model.busy === "film"
     keep.textContent = model.busy === "film" ? "Making the film …" : "Save film"
     largest.disabled = alone || model.busy === "largest"

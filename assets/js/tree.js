@@ -7,7 +7,7 @@
 // node that its data-twin names, in the others.
 
 const NS = "http://www.w3.org/2000/svg"
-const LEAST = 11 // pixels of the smallest text that is shown
+const LEAST = 12 // pixels of the smallest text that is shown
 const BAND = 25 // the largest letters of the captions of layers, as in explore.css
 const cameras = new Map() // by model: coming back from another page finds the same zoom
 const still = matchMedia("(prefers-reduced-motion: reduce)")
@@ -28,19 +28,18 @@ function place_of(node) {
 }
 
 export function render({model, view}) {
-  topiary.adopt(view.shadow_el, model.sheets)
+  topiary.adopt(view, model.sheets)
   topiary.known(view.model)
   const stage = element("div", "tp-stage")
   const canvas = document.createElementNS(NS, "svg")
   const world = document.createElementNS(NS, "g")
   const tip = element("div", "tp-tip", {hidden: true})
   const note = element("p", "tp-note")
-  const tools = element("div", "tp-tools")
   const hint = element("p", "tp-how", {hidden: true})
   canvas.setAttribute("class", "tp-canvas")
   world.setAttribute("class", "tp-world")
   canvas.append(world)
-  stage.append(canvas, note, tip, hint, tools)
+  stage.append(canvas, note, tip, hint)
 
   const camera = cameras.get(model.id) ?? {x: 0, y: 0, k: 1, size: [1, 1], fitted: true}
   cameras.set(model.id, camera)
@@ -110,11 +109,8 @@ export function render({model, view}) {
     const {clientWidth: width, clientHeight: height} = stage
     if (width === 0 || height === 0) { return null }
     const [w, h] = camera.size
-    const isWide = width > 520 || is_tiled() // the buttons, which hide no topic, are at the right; else at the top
-    const room = isWide && !is_tiled() ? width - tools.offsetWidth - 14 : width
-    const top = isWide ? 0 : tools.offsetHeight + 14
-    const k = Math.min(room / w, (height - top) / h, 1.35)
-    return {k, x: (room - k * w) / 2, y: top + Math.max(0, (height - top - k * h) / 2)}
+    const k = Math.min(width / w, height / h, 1.35)
+    return {k, x: (width - k * w) / 2, y: Math.max(0, (height - k * h) / 2)}
   }
   const fit = (moving = true) => {
     const found = find_fit()
@@ -129,16 +125,6 @@ export function render({model, view}) {
     settle(moving)
   }
   const middle = (factor) => zoom(factor, stage.clientWidth / 2, stage.clientHeight / 2, true)
-  const buttons = [
-    ["+", "Zoom in", `${COMMAND} + wheel, or +`, () => middle(1.3)],
-    ["−", "Zoom out", `${COMMAND} + wheel, or −`, () => middle(1 / 1.3)],
-    ["⤢", "Fit the whole tree", "0", () => fit()],
-  ]
-  for (const [text, label, keys, act] of buttons) {
-    const button = element("button", "tp-tool", {type: "button", textContent: text, title: `${label} (${keys})`, onclick: act})
-    button.setAttribute("aria-label", label)
-    tools.append(button)
-  }
 
   // ----------------------------------------------------------- the picture
 
@@ -424,6 +410,7 @@ export function render({model, view}) {
   canvas.addEventListener("pointerleave", hide)
   canvas.addEventListener("click", (event) => {
     if (dragged) { dragged = false; return }
+    if (event.detail > 1) { return } // of a double click, which makes a topic the root
     const more = event.target.closest(".tp-more")
     const rest = event.target.closest(".tp-rest") // topics that have no room
     if (rest) { if (rest.dataset.of) { say("select", rest.dataset.of) } else { say("list") } return }
@@ -446,8 +433,8 @@ export function render({model, view}) {
     say(folds ? "toggle" : "select", target.dataset.id)
   }
   canvas.addEventListener("dblclick", (event) => {
-    const target = event.target.closest(".tp-tile")
-    if (target) { say("root", target.dataset.id) }
+    const target = event.target.closest(".tp-node")
+    if (target && !event.target.closest(".tp-toggle")) { say("root", target.dataset.id) }
   })
   canvas.addEventListener("wheel", (event) => {
     if (is_tiled()) { return }
@@ -574,16 +561,8 @@ export function render({model, view}) {
 
   // ------------------------------------------------------------------ life
 
-  const field = () => { // where words to search for are typed: in the list beside the tree
-    const page = stage.getRootNode().host?.getRootNode()
-    const found = page?.querySelector(".ex-list")?.shadowRoot?.querySelector("input[type=search]")
-    if (found && !found.offsetParent) { // put away while only the tree is shown: the server hears that it is not any more
-      page.host.classList.remove("ex-only")
-      page.host.classList.add("ex-listed") // where there are tiles
-      say("search")
-    }
-    return found
-  }
+  const field = () => // where words to search for are typed: above the picture
+    stage.getRootNode().host?.getRootNode().querySelector(".ex-top")?.shadowRoot?.querySelector("input[type=search]")
   const slash = (event) => {
     const typing = event.composedPath()[0]
     if (event.key === "/" && stage.offsetParent !== null && !typing.closest?.("input:not([type=range]),textarea,select,[contenteditable]")) {

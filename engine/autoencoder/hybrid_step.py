@@ -172,6 +172,7 @@ def move_state(
             state, sizes = _diffuse_topics(at, seed, moved, counts, t)
     if guide:
         guide.hold_topics(old, state.phi)
+        state = state._replace(r=guide.cut_top(state.r))
     return state, Info(sizes, elbo, statistics.tokens, statistics.draws, events)
 
 

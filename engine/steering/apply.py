@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from topiary.engine import first_topics, streams
+from topiary.engine import first_topics
 from topiary.engine.contract import Array, Batch, FloatArray
 from topiary.engine.pool import Pool
 from topiary.engine.steering import tokens
@@ -25,10 +25,11 @@ from topiary.engine.steering.edit import (
     EditRefused,
     EditResult,
 )
-from topiary.engine.steering.guide import ABSENT, CUT
+from topiary.engine.steering.guide import ABSENT
 
 LEAST_DOCUMENTS = 10  # of a new topic; from fewer, the words of a carve are those of single documents
 SOURCES, MOST_SOURCES = 0.8, 3  # a new topic is carved out of the topics with this share of its words, three at most
+PARTS = 8  # bits of a random stream's number for the parts of an edit
 OFTEN = 20.0  # no word weighs more in a prior than this part of the tokens of a mean topic
 
 
@@ -41,7 +42,7 @@ def apply_edit(draft: Draft, seed: int, edit: Edit) -> EditResult:
         When the edit cannot be done; the draft is then of no use.
     """
     before = draft.topics.copy()
-    draft.rng = streams.start_stream(seed, streams.EDIT, edit.step, edit.number)
+    draft.at = tokens.EditAddress(seed, edit.step, edit.number << PARTS)
     topic, changed = _ACTIONS[edit.kind](draft, edit)
     draft.steering = draft.steering._replace(applied=np.array(edit.number, np.int64))
     draft.hold()
@@ -65,7 +66,7 @@ def _seed(draft: Draft, edit: Edit) -> Outcome:
     sources = _choose_sources(np.bincount(draft.topics[hits & near], minlength=draft.phi[0].shape[1]))
     own, chosen = draft.topics.copy(), hits | np.isin(draft.topics, sources)
     taken = near & chosen
-    draft.rng = tokens.halve_tokens(draft.rng, taken)
+    tokens.halve_tokens(draft.take_address(), taken)
     draft.topics[hits | taken] = k
     _add_prior(draft, k, words, edit.strength)
     shares = _divide(draft, chosen, own, k)
@@ -144,7 +145,7 @@ def _merge(draft: Draft, edit: Edit) -> Outcome:
 
     def give_row(table: FloatArray) -> None:
         table[a] += table[b]
-        table[b] = CUT * table[a]
+        table[b] = 0.0
 
     if layer == 1 and draft.holds_tokens:
         draft.topics[draft.topics == b] = a
@@ -167,7 +168,7 @@ def _remove(draft: Draft, edit: Edit) -> Outcome:
         draft.scatter_topic(draft.topics == k, k)
 
     def cut_row(table: FloatArray) -> None:
-        table[k] *= CUT
+        table[k] = 0.0
 
     _take_away(draft, edit.layer, k)
     draft.change_rows(edit.layer, cut_row)
@@ -286,7 +287,7 @@ def _choose_sources(held: Array) -> Array:
 def _choose_column(draft: Draft, topics: tuple[int, ...], kept: int = -1) -> int:
     """Return a column for a new topic: the one asked for, one that is free, or a new one."""
     if topics:
-        k = draft.find_column(1, topics[0])
+        k = draft.find_column(1, topics[0], alive=False)
     else:
         taken = np.concatenate([draft.steering.prior[:, 1], draft.steering.pinned[draft.steering.pinned[:, 0] == 1, 1]])
         counts = draft.count_topics()
@@ -307,7 +308,7 @@ def _divide(draft: Draft, chosen: Array, own: Array, k: int) -> FloatArray:
     counts = tokens.count_tokens(draft.table, *draft.phi[0].shape)
     banned = draft.steering.banned[:, 0]
     chosen = chosen & ~np.isin(draft.table.words, banned)
-    draft.rng = tokens.divide_tokens(draft.rng, draft.table, chosen, own, k, prior, draft.etas[0], counts)
+    tokens.divide_tokens(draft.take_address(), draft.table, chosen, own, k, prior, draft.etas[0], counts)
     n_topics = draft.phi[0].shape[1]
     taken = np.bincount(own[(draft.topics == k) & (own != k)], minlength=n_topics)
     return np.asarray(taken / np.maximum(np.bincount(own, minlength=n_topics), 1))

@@ -11,12 +11,13 @@ from topiary.engine.hierarchy.topics import weigh_topics
 from topiary.engine.pool import Pool
 from topiary.engine.steering import tokens
 from topiary.engine.steering.edit import EditRefused, Steering, read_steering
-from topiary.engine.steering.guide import ABSENT, CUT, Guide, choose_entries
-from topiary.engine.streams import Stream
+from topiary.engine.steering.guide import ABSENT, Guide, choose_entries
+from topiary.engine.steering.tokens import EditAddress
 from topiary.engine.topic_moves.averages import TopicMean
 
+FAINT = 1e-4  # what is above a new topic at first, as a share of what is above a mean topic
 IDLE = 0.01  # a topic with less than this share of the tokens of a mean topic is free for another use
-NO_STREAM = Stream(np.uint64(0), np.uint64(1))
+NOWHERE = EditAddress(0, 0, 0)
 
 
 @dataclass
@@ -47,8 +48,8 @@ class Draft:
     pool : Pool
     widens : bool
         Whether layer 1 may get another topic.
-    rng : Stream
-        The random numbers of the edit that are left.
+    at : EditAddress
+        The random numbers of the next part of the edit.
     """
 
     docs: Batch
@@ -63,7 +64,7 @@ class Draft:
     width: int
     pool: Pool
     widens: bool = True
-    rng: Stream = NO_STREAM
+    at: EditAddress = NOWHERE
 
     @property
     def holds_tokens(self) -> bool:
@@ -80,12 +81,12 @@ class Draft:
         weights = self.docs.counts.astype(np.float64)
         return np.bincount(self.docs.words, weights=weights, minlength=len(self.phi[0]))
 
-    def find_column(self, layer: int, name: int) -> int:
-        """Return where a topic is now, given its original column."""
+    def find_column(self, layer: int, name: int, *, alive: bool = True) -> int:
+        """Return where a topic is now, given its original column; with ``alive`` it must not have been removed."""
         if not 1 <= layer <= len(self.phi):
             raise EditRefused(f"layer {layer} of this run cannot be edited; choose a layer from 1 to {len(self.phi)}")
         found = np.flatnonzero(self.names[layer - 1] == name)
-        if not len(found):
+        if not len(found) or (alive and self.is_removed(layer)[found[0]]):
             raise EditRefused(f"layer {layer} has no topic in column {name}; choose one that the run still has")
         return int(found[0])
 
@@ -146,6 +147,7 @@ class Draft:
         guide.hold_topics(self.phi, self.phi)
         means = [mean.phi for mean in self.means]
         guide.hold_topics(means, means)
+        self.tops = [guide.cut_top(top) for top in self.tops]
 
     def count_topics(self) -> FloatArray:
         """Return the number of tokens of every topic of layer 1, (K_1,)."""
@@ -162,7 +164,12 @@ class Draft:
         """Give the chosen tokens to other topics than ``k``, but to none that was removed."""
         closed = self.is_removed(1)
         closed[k] = True
-        self.rng = tokens.scatter_tokens(self.rng, self.table, chosen, closed, self.phi[0])
+        tokens.scatter_tokens(self.take_address(), self.table, chosen, closed, self.phi[0])
+
+    def take_address(self) -> EditAddress:
+        """Return where the random numbers of the next part of the edit are."""
+        self.at = self.at._replace(item=self.at.item + 1)
+        return self.at
 
     def is_removed(self, layer: int) -> Array:
         """Return which topics of a layer were removed, (K_l,)."""
@@ -195,7 +202,7 @@ class Draft:
         self.means[1:2] = [_pad_mean(mean, _ROW) for mean in self.means[1:2]]
 
         def start_row(table: FloatArray) -> None:
-            table[k] = CUT * table.mean(axis=0)
+            table[k] = FAINT * table.mean(axis=0)
 
         self.change_rows(1, start_row)
         return k

@@ -18,8 +18,6 @@ from topiary.engine.topic_moves.averages import LayerMeans, TopicMean
 
 ABSENT = 1e-300  # weights of 0: samplers divide by sums of weights, which must not be 0
 
-CUT = 1e-4  # what is left of the row above a topic that is taken away: with its row, it would come back
-
 
 class Entries(NamedTuple):
     """Some entries of a table, and what belongs to each of them."""
@@ -34,6 +32,10 @@ class Guide:
 
     def __init__(self, steering: Steering, names: Sequence[Array]) -> None:
         self.prior = choose_entries(steering.prior, names[0])
+        self.removed = [
+            find_columns(names[layer - 1], steering.removed[steering.removed[:, 0] == layer, 1])[0]
+            for layer in range(1, len(names) + 1)
+        ]
         self.out = [self._choose_out(steering.out, names, layer) for layer in range(1, len(names) + 1)]
         self.pinned = [
             find_columns(names[layer - 1], steering.pinned[steering.pinned[:, 0] == layer, 1])[0]
@@ -41,15 +43,16 @@ class Guide:
         ]
         self.banned, self.shares = steering.banned[:, 0].astype(np.int64), steering.banned[:, 1:]
 
-    @staticmethod
-    def _choose_out(out: Array, names: Sequence[Array], layer: int) -> tuple[Array, Array]:
-        """Return the rows and columns of a layer whose weights are 0."""
+    def _choose_out(self, out: Array, names: Sequence[Array], layer: int) -> tuple[Array, Array]:
+        """Return the rows and columns of a layer whose weights are 0, among them the rows of removed topics."""
         _, rows, columns = out[out[:, 0] == layer].T
         columns, found = find_columns(names[layer - 1], columns)
+        rows = rows[found]
         if layer == 1:
-            return rows[found], columns
-        rows, there = find_columns(names[layer - 2], rows[found])
-        return rows, columns[there]
+            return rows, columns
+        rows, there = find_columns(names[layer - 2], rows)
+        gone, width = self.removed[layer - 2], len(names[layer - 1])
+        return np.append(rows, np.repeat(gone, width)), np.append(columns[there], np.tile(np.arange(width), len(gone)))
 
     def drop_banned(self, tables: Sequence[Array]) -> list[Array]:
         """Return the counts of all layers without those of banned words."""
@@ -78,6 +81,12 @@ class Guide:
             if layer == 0 and len(self.banned):
                 self.fix_banned(after)
             after[:, self.pinned[layer]] = before[:, self.pinned[layer]]
+
+    def cut_top(self, r: FloatArray) -> FloatArray:
+        """Return what is above the topics of the last layer, of which removed ones get nothing."""
+        r = r.copy()
+        r[self.removed[-1]] = ABSENT
+        return r
 
     def fix_banned(self, phi: Array) -> None:
         """Give every banned word its share of all tokens in every topic, in place."""
@@ -132,12 +141,6 @@ def hide_banned(phi: FloatArray, arrays: Sequence[Array]) -> FloatArray:
     shown /= shown.sum(axis=0)
     shown[banned] = ABSENT
     return shown
-
-
-def cut_removed(shares: FloatArray, arrays: Sequence[Array]) -> FloatArray:
-    """Return what is above every topic, next to nothing for those of layer 1 that were removed."""
-    removed = read_steering(arrays).removed
-    return np.where(np.isin(np.arange(len(shares)), removed[removed[:, 0] == 1, 1]), CUT * shares, shares)
 
 
 def find_columns(names: Array, wanted: Array) -> tuple[Array, Array]:

@@ -191,7 +191,7 @@ def searches(db: Database) -> None:
 
 def clicks(chromium: Any, url: str, run: int, n: int) -> None:
     """Topics, layers, pages and documents, on a page that is open while the run trains."""
-    page = opened(chromium, f"{url}?page=explore&run={run}", LISTED)
+    page = opened(chromium, f"{url}?page=explore&run={run}&tab=list", LISTED)
     cards = page.evaluate(f"() => window.deep('{CARDS}').length")
     notify("click on a topic", [change(page, CARDS, i % cards, DETAIL) for i in range(n)], CLICK)
     layers = [1, *(2 + i % 2 for i in range(n - 1))]
@@ -208,7 +208,7 @@ def clicks(chromium: Any, url: str, run: int, n: int) -> None:
 
 def watch(chromium: Any, url: str, n: int) -> None:
     """Watch of run 1, with its long curve: from another page, and by its address."""
-    page = opened(chromium, f"{url}?page=explore&run=1", LISTED)
+    page = opened(chromium, f"{url}?page=explore&run=1&tab=list", LISTED)
     taken = []
     for _ in range(n):
         taken.append(change(page, "a[href*='page=watch']", 0, DRAWN))
@@ -225,7 +225,7 @@ def watch(chromium: Any, url: str, n: int) -> None:
 
 def together(chromium: Any, url: str, run: int, n: int) -> None:
     """So many sessions on the same run, each of which clicks in turn with the others open."""
-    pages = [opened(chromium, f"{url}?page=explore&run={run}", LISTED) for _ in range(n)]
+    pages = [opened(chromium, f"{url}?page=explore&run={run}&tab=list", LISTED) for _ in range(n)]
     taken = [change(page, CARDS, turn, DETAIL) for turn in range(3) for page in pages]
     notify(f"click, {n} sessions open", taken, CLICK)
     for page in pages:

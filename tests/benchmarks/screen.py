@@ -41,10 +41,10 @@ window.deep = (selector, root = document) => {
     return found
 }
 """
-SHOWN = "() => window.deep('.tp-node').length > 0 && window.deep('select[data-change=snapshot]').length > 0"
+SHOWN = "() => window.deep('.tp-node').length > 0 && window.deep('.fm-place').some(each => each.textContent)"
 CURVE = "() => window.deep('canvas').length > 0 && document.readyState === 'complete'"
 PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
-NEWEST = "minibatch => window.deep('select[data-change=snapshot] option').some(o => o.textContent.includes(minibatch))"
+NEWEST = "minibatch => window.deep('.fm-place').some(each => each.textContent.includes(minibatch))"
 AT_REST = "() => Bokeh.documents.length > 0 && Bokeh.documents.every(each => each.is_idle)"
 # From the click to the frame with the topics in it; listening to the picture costs the page nothing meanwhile.
 OPEN_ALL = """nodes => new Promise((done, failed) => {
@@ -122,7 +122,7 @@ def new_snapshot(chromium: Any, url: str, db: Database, row: RunRow, visits: int
     for minibatch in range(LAST + 1, LAST + 1 + visits):
         grow(db, row, minibatch)
         began = time.perf_counter()
-        page.wait_for_function(NEWEST, arg=f"Latest · {minibatch:,}", polling="raf")
+        page.wait_for_function(NEWEST, arg=f" {minibatch:,}", polling="raf")
         seconds.append(time.perf_counter() - began)
     page.context.close()
     notify("new snapshot on screen", seconds, SNAPSHOT_TARGET)

@@ -92,6 +92,17 @@ def planted(store_url: str, tmp_path: Path) -> str:
     return store_url
 
 
+@pytest.fixture
+def choose() -> Callable[[Any, str, str], None]:
+    """What opens a menu of a page, such as "View", and chooses the entry whose text begins so."""
+
+    def choose_entry(page: Any, menu: str, entry: str) -> None:
+        page.get_by_role("button", name=menu, exact=True).click()
+        page.locator(f"#{menu.lower()}-menu").get_by_role("button", name=entry).first.click()
+
+    return choose_entry
+
+
 class _Listener(logging.Handler):
     """Keep what is logged."""
 

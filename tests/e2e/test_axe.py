@@ -20,7 +20,7 @@ PAGES = {
     "new run": "page=runs&tab=new",
     "add documents": "page=runs&tab=add",
     "watch": "page=watch&run=1",
-    "explore": "page=explore&run=1&layer=1&topic=2",
+    "explore": "page=explore&run=1&layer=1&topic=2&tab=list-more",
     "compare": "page=compare&run=2&partner=1&layer=1&topic=2",
     "documents": "page=documents&run=1",
     "document": "page=documents&run=1&documents=3",
@@ -35,7 +35,8 @@ PAGES = {
     "word": "page=word&run=6&word=garden",
     "map of documents": "page=documents&run=6&tab=map",
     "documents chosen on the map": "page=documents&run=6&tab=map&layer=3&topic=1",
-    "refined topic": "page=explore&run=6&layer=3&topic=1",
+    "refined topic": "page=explore&run=6&layer=3&topic=1&tab=more",
+    "tree": "page=explore&run=1&picture=tree",
     "what comes back": "page=seeds&run=1",
 }
 ALWAYS = (
@@ -61,7 +62,7 @@ READY = {  # what stands on a page when it shows what its name here says
     "classes": ".cl-heat",
     "paths of a class": ".cl-misled",
     "topics over time": ".tr-typical li",
-    "topics by group": ".tr-effects",
+    "topics by group": ".tr-heat",
     "word": ".tr-contexts",
     "map of documents": f".dm-stage[data-shown='{DOCUMENTS}']",
     "documents chosen on the map": ".dm-docs li",
@@ -96,6 +97,7 @@ CODE = {
 SETTING = re.compile(r"[a-z0-9_]+: ")
 SPEAKING = ("runs", "watch", "explore", "compare", "documents", "what comes back")
 DIALOGS = {"explore": "save-report", "topics over time": "save-table"}  # which are looked at too
+MENUS = {"explore": "Save"}  # from which it is opened
 FOUND = """rules => axe.run(document, {resultTypes: ["violations"], ...(rules ? {runOnly: rules} : {})})
   .then(found => found.violations.map(each =>
     `${each.id}: ${each.nodes.map(node => node.html.slice(0, 120)).slice(0, 3).join(" ; ")}`))"""
@@ -154,6 +156,9 @@ def test_axe_finds_nothing_on_any_page_and_nothing_is_said_in_names_of_the_code(
         if words := find_code_words(page, name):
             said[name] = words
         if name in DIALOGS:
+            if name in MENUS:
+                page.get_by_role("button", name=MENUS[name], exact=True).click()
+                found += page.evaluate(FOUND)
             page.locator(f"[data-open={DIALOGS[name]}]").click()
             page.locator(f"#{DIALOGS[name]}").wait_for()
             found += page.evaluate(FOUND)

@@ -72,7 +72,7 @@ def test_three_callouts_point_at_their_things_one_after_the_other(
     expect(note).to_contain_text("Click a topic")
     if width > 760:  # phones have the list
         wait_until_laid_out(page)
-    tile = page.locator(".ex-tree .tp-tile" if width > 760 else ".ex-topic").first
+    tile = page.locator(".ex-tree .tp-tile" if width > 760 else ".ex-rows button").first
     page.wait_for_timeout(300)  # a callout follows its thing four times a second
     assert page.evaluate(OVERLAP, [note.element_handle(), tile.element_handle()]) == [0, True]
     tile.click(position={"x": 20, "y": 10})

@@ -38,12 +38,11 @@ def make_page(raster: bool) -> str:
         "frame": PACKED.view,
         "raster": raster,
     }
-    styles = "".join(
-        f'<style id="tp-{name}-css">{find_asset(f"css/{name}.css").read_text(encoding="utf-8")}</style>'
-        for name in STYLES
-    )
-    return f"""<!doctype html><html data-tp="light"><title>Map</title>{styles}
-<div id="host" style="display:block;width:800px;height:600px"></div><script>{find_asset("js/page.js").read_text(encoding="utf-8")}</script><script type="module">
+    styles = {name: find_asset(f"css/{name}.css").read_text(encoding="utf-8") for name in STYLES}
+    return f"""<!doctype html><html data-tp="light"><title>Map</title>
+<div id="host" style="display:block;width:800px;height:600px"></div><script>
+const topiary_styles = {json.dumps(styles)}, Bokeh = {{}}
+{find_asset("js/page.js").read_text(encoding="utf-8")}</script><script type="module">
 import {{render}} from "./map.js"
 const host = document.getElementById("host"), heard = window.heard = [], on = window.on = {{}}
 const model = window.model = {{sheets: ["explore", "document_map"], on: (name, act) => {{ on[name] = act }},

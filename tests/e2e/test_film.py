@@ -52,12 +52,12 @@ def test_keys_move_the_cursor(server, page, wait_until_quiet):
     expect(slider).to_have_attribute("aria-valuetext", "Mini-batch 20, snapshot 2 of 7")
 
 
-def test_the_saved_file_plays_without_the_server(server, page, new_page, guard, tmp_path, wait_until_quiet):
+def test_the_saved_file_plays_without_the_server(server, page, new_page, guard, tmp_path, wait_until_quiet, choose):
     page.goto(f"{server.url}?page=explore&run=1&picture=tree")
     page.locator(".tp-node").first.wait_for()
     wait_until_quiet(page)
     with page.expect_download() as download:
-        page.locator(".fm-bar").get_by_role("button", name="Save film").click()
+        choose(page, "Film", "Save film")
     path = tmp_path / "film.html"
     download.value.save_as(path)
     guard.local = (*guard.local, "file://")

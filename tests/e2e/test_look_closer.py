@@ -11,14 +11,16 @@ from topiary.store.database import open_database
 
 
 @pytest.mark.nightly
-def test_a_topic_is_refined_by_a_queued_run_and_a_table_is_downloaded(store_url, start_server, page, monkeypatch):
+def test_a_topic_is_refined_by_a_queued_run_and_a_table_is_downloaded(
+    store_url, start_server, page, monkeypatch, choose
+):
     monkeypatch.setenv("TOPIARY_WORKERS", "1")
     db = open_database(store_url)
     origin = plant_trends(db)
     garden.begin(db, origin.corpus, "takes the only place")  # so that the new run stays queued
     db.close()
     server = start_server(store_url)
-    page.goto(f"{server.url}?page=explore&run=1&layer=3&topic=1")
+    page.goto(f"{server.url}?page=explore&run=1&layer=3&topic=1&tab=more")
     section = page.locator(".ex-closer")
     expect(section).to_contain_text(f"Of {DOCUMENTS} documents")
     section.get_by_role("combobox").select_option(label="50% of it: 200 documents, 10,000 words")
@@ -27,7 +29,7 @@ def test_a_topic_is_refined_by_a_queued_run_and_a_table_is_downloaded(store_url,
     expect(link).to_be_visible()
     expect(section).to_contain_text("200 documents with at least 50% of the topic · waiting")
     with page.expect_download() as downloading:
-        page.get_by_role("button", name="Save table").click()
+        choose(page, "Save", "Table")
         dialog = page.get_by_role("dialog", name="Save a table")
         dialog.get_by_label("Table").select_option("groups")
         dialog.get_by_role("button", name="Save").click()

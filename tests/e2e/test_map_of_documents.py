@@ -62,7 +62,7 @@ def test_keys_select_what_is_on_screen_and_clear_it(map_server, page):
 
 def test_a_topic_leads_from_the_tree_to_its_documents_and_back_on_a_phone(map_server, new_page):
     page = new_page(width=400, height=800)
-    page.goto(f"{map_server.url}?page=explore&run=1&layer=1&topic=1")
+    page.goto(f"{map_server.url}?page=explore&run=1&layer=1&topic=1&tab=more")
     page.locator("[data-do='map']").click()
     page.wait_for_selector(".dm-acts")
     page.wait_for_selector(f".dm-stage[data-shown='{DOCUMENTS}']")

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 def test_a_note_is_written_changed_and_deleted_and_the_browser_remembers_the_name(server, page):
     page.on("dialog", lambda dialog: page.close())  # a text was run as a script
-    page.goto(f"{server.url}?page=explore&run=1&layer=1&topic=3")
+    page.goto(f"{server.url}?page=explore&run=1&layer=1&topic=3&tab=more")
     page.locator(".ex-notes summary").click()
     page.get_by_label("Note on this topic").fill("roses\n<script>alert(1)</script>")
     page.get_by_label("Tag of this topic").fill("to check")

@@ -36,10 +36,10 @@ def becomes(place, what):
 
 def test_from_a_search_to_a_topic_its_details_and_a_document_nothing_lies_off_the_screen(phone):
     phone.goto(f"{phone.base}?page=explore&run=1&picture=tree")
-    phone.locator(".tp-node").first.wait_for()
+    phone.locator(".ex-rows button").first.wait_for()
     field = phone.get_by_role("searchbox")
     assert inside(field)
-    assert inside(phone.locator(".tp-node").first)
+    assert inside(phone.locator(".ex-rows button").first)
     field.fill("rose")
     found = phone.locator(".ex-topic").first
     found.locator(".ex-note").wait_for()
@@ -47,10 +47,7 @@ def test_from_a_search_to_a_topic_its_details_and_a_document_nothing_lies_off_th
     found.click()
     detail = phone.locator(".ex-side .ex-name")
     assert inside(detail)
-    phone.wait_for_function(
-        "() => [...document.querySelectorAll('*')].every(each => !each.shadowRoot?.querySelector('.tp-unrolled'))"
-    )
-    document = phone.locator(".ex-side .ex-place").first
+    document = phone.locator(".ex-three button").first
     document.click()
     assert becomes(phone.locator(".dc-answer"), "it => it.getBoundingClientRect().top < 0.6 * innerHeight")
 
@@ -63,22 +60,15 @@ def test_details_are_closed_by_their_button(phone):
     phone.wait_for_function("() => !location.search.includes('topic=')")
 
 
-def test_the_list_is_unrolled_and_rolled_up_by_its_button(phone):
-    phone.goto(f"{phone.base}?page=explore&run=1&picture=tree")
-    button = phone.get_by_role("button", name="List of topics")
-    button.wait_for()
-    assert not inside_list(phone)
-    button.click()
-    assert button.get_attribute("aria-expanded") == "true"
-    assert inside_list(phone)
-    button.click()
-    assert not inside_list(phone)
-
-
-def inside_list(page):
-    """Whether the first card of the list is seen."""
-    board, card = page.locator(".ex-list").bounding_box(), page.locator(".ex-list .ex-topic").first.bounding_box()
-    return card["y"] + card["height"] <= board["y"] + board["height"]
+def test_a_row_opens_the_panel_of_its_topic_and_view_draws_the_tree(phone, choose):
+    phone.goto(f"{phone.base}?page=explore&run=1")
+    row = phone.locator(".ex-rows button").first
+    assert inside(row)
+    row.click()
+    assert inside(phone.locator(f".ex-detail[data-key='{row.get_attribute('data-id')}'] .ex-name"))
+    phone.get_by_role("button", name="Close the details").click()
+    choose(phone, "View", "Tree")
+    phone.locator(".ex-rows [style*='--deep:1']").first.wait_for()
 
 
 def test_another_page_begins_at_its_top_and_other_results_at_the_first(shared_server, new_page):
@@ -91,7 +81,7 @@ def test_another_page_begins_at_its_top_and_other_results_at_the_first(shared_se
     page.get_by_role("navigation", name="Pages", exact=True).get_by_role("link", name="Runs").click()
     page.get_by_text("1 in this store").wait_for()
     page.wait_for_function(f"() => ({SCROLLED})() === 0")
-    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree")
+    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree&tab=list")
     board = page.locator(".ex-list")
     page.locator(".ex-topic").first.wait_for()
     for name, height in (("min-height", "0"), ("height", "200px")):

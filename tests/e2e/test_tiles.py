@@ -46,8 +46,8 @@ def test_keys_walk_into_a_tile_and_out_of_it_and_open_the_list(shared_server, ne
     assert page.evaluate(FOCUSED)["id"] == first.get_attribute("data-id")
     page.keyboard.press("/")
     page.keyboard.type("rhea")  # r opens a tree, h sets a topic apart
-    expect(page.locator(".ex-list input[type=search]")).to_be_focused()
-    expect(page.locator(".ex-list input[type=search]")).to_have_value("rhea")
+    expect(page.locator(".ex-top input[type=search]")).to_be_focused()
+    expect(page.locator(".ex-top input[type=search]")).to_have_value("rhea")
     page.get_by_text("No topic has “rhea”").wait_for()
     assert "roots" not in page.url
     assert "hidden" not in page.url
@@ -58,5 +58,5 @@ def test_a_phone_has_the_list_in_place_of_tiles(shared_server, new_page):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{shared_server.url}?page=explore&run=1")
     expect(page.locator(".ex-answer")).to_be_visible()
-    expect(page.locator(".ex-list [data-do=select]").first).to_be_visible()
+    expect(page.locator(".ex-rows [data-do=select]").first).to_be_visible()
     expect(page.locator(TILES).first).not_to_be_visible()

@@ -1,15 +1,69 @@
-"""A range of dates is selected by dragging over the picture, by a click, and by two fields."""
+"""Trends in a browser: few controls, one stop of Tab for all cells, and dates selected by a drag or in two fields."""
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 from trend_samples import plant_trends
+
+# What can be operated outside of lists that are one stop, and the smallest text, of what is seen on a page.
+SEEN = """root => {
+  const shut = "dialog:not([open]), details:not([open]) > :not(summary)"
+  const shown = it => it.getClientRects().length > 0 && !it.closest(shut)
+  const controls = [...root.querySelectorAll("button, select, input, a[href], summary")]
+    .filter(it => shown(it) && !it.closest("[data-rove]"))
+  const sizes = [...root.querySelectorAll("*")]
+    .filter(it => shown(it) && [...it.childNodes].some(each => each.nodeType === 3 && each.textContent.trim()))
+    .map(it => {
+      const svg = it.closest("svg")
+      const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1
+      return scale * parseFloat(getComputedStyle(it).fontSize)
+    })
+  return [controls.length, Math.min(...sizes)]
+}"""
+
+
+@pytest.mark.parametrize(("trend", "most"), [("time", 6), ("groups", 9)])
+def test_the_page_has_few_controls_and_no_small_text(share_server, new_page, trend, most):
+    server = share_server(plant_trends)
+    page = new_page()
+    page.goto(f"{server.url}?page=trends&run=1&trend={trend}")
+    page.locator(".tr-answer").wait_for()
+    for width in (1400, 390):
+        page.set_viewport_size({"width": width, "height": 880})
+        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+        controls, smallest = page.locator(".tr-page").evaluate(SEEN)
+        assert controls <= most
+        assert smallest >= 11.95
+
+
+def test_keys_walk_over_the_cells_and_mark_the_row_of_one(share_server, page):
+    server = share_server(plant_trends)
+    page.goto(f"{server.url}?page=trends&run=1&trend=groups")
+    cells = page.locator(".tr-heat [data-do=cell]")
+    expect(cells).to_have_count(4)
+    page.locator(".tr-heat th button").first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(cells.first).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".tr-effects tr[aria-current]")).to_have_count(1)
+    expect(cells.nth(1)).to_be_focused()
+    page.locator("summary", has_text="View").click()
+    expect(page.get_by_label("Show", exact=True)).to_be_visible()
+    page.get_by_label("Show", exact=True).select_option("share")
+    expect(cells.first).to_contain_text("%")
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Show", exact=True)).not_to_be_visible()
+    page.get_by_role("button", name=re.compile("^read ")).click()
+    page.wait_for_url(re.compile("page=documents"))
+    assert server.complaints == []
 
 
 def test_a_drag_over_the_picture_sets_the_filter_of_all_pages_and_so_do_two_fields(share_server, page):
     server = share_server(plant_trends)
-    page.goto(f"{server.url}?page=trends&run=1&unit=month")
-    places = page.locator(".tr-wide .tr-period")
+    page.goto(f"{server.url}?page=trends&run=1&unit=month&trend_topic=L3:1")
+    places = page.locator(".tr-card").first.locator(".tr-wide .tr-period")
     expect(places).to_have_count(14)
     first, last = places.nth(2).bounding_box(), places.nth(4).bounding_box()
     middle = first["y"] + first["height"] / 2

@@ -100,7 +100,7 @@ def test_a_command_tells_all_about_a_run(grown):
 
 def explore(page: Any, url: str, run: int, more: str = "") -> None:
     """Open the explorer and wait for its tree."""
-    page.goto(f"{url}?page=explore&run={run}&picture=tree{more}")
+    page.goto(f"{url}?page=explore&run={run}&picture=tree&tab=list{more}")
     page.locator(".tp-node").first.wait_for()
 
 
@@ -113,7 +113,7 @@ def seen(page: Any) -> dict[str, Any]:
     """The view as a visitor sees it: tree, roots and threshold."""
     return {
         "tree": tree(page),
-        "roots": page.locator(".ex-roots .ex-chip").evaluate_all("chips => chips.map(chip => chip.dataset.key)"),
+        "roots": page.locator(".ex-shares [aria-current] button").evaluate_all("all => all.map(one => one.dataset.id)"),
         "threshold": page.locator(".ex-tau output").text_content(),
         "topic": page.locator(".ex-detail").get_attribute("data-key"),
     }
@@ -126,12 +126,14 @@ def choose_a_view(page: Any) -> dict[str, Any]:
     root = card.get_attribute("data-key")
     card.locator(".ex-topic").click()
     page.locator(".ex-detail").and_(page.locator(f"[data-key='{root}']")).wait_for()
-    page.get_by_role("button", name="Make root").click()
+    page.get_by_role("button", name="Open its tree").click()
     page.wait_for_url(lambda url: f"roots={root}" in url)
-    page.get_by_role("combobox", name="Detail").select_option("paper")
+    page.get_by_role("button", name="View", exact=True).click()
+    page.get_by_role("button", name="As in the paper").click()
     page.get_by_label("Threshold tau").fill("0.5")
     page.wait_for_url("**threshold=0.5**")
     page.locator(".ex-tau output").get_by_text("0.5", exact=True).wait_for()
+    page.keyboard.press("Escape")
     top = page.locator(f".tp-node[data-id='{root}']")
     page.locator(".tp-node[data-id^='L1:']").first.wait_for()
     whole = len(tree(page))
@@ -181,6 +183,7 @@ def test_a_view_is_found_again_after_reload_in_another_browser_and_by_going_back
 
 def test_moving_tau_changes_the_edges_as_the_definition_says(grown, url, page, tmp_path):
     explore(page, url, grown.killed, "&roots=L3:1&threshold=0.5")
+    page.get_by_role("button", name="View", exact=True).click()
     for threshold in ("1", "2.5"):
         page.get_by_label("Threshold tau").fill(threshold)
         page.wait_for_url(says(threshold=threshold))

@@ -140,13 +140,13 @@ def test_all_fronts_tell_the_same_ten_facts(fronts):
 
 def test_all_fronts_tell_the_same_of_time_groups_and_how_well_words_are_predicted(fronts):
     report = fronts.write("html", "report", "1")
-    period, group = f"Jan 2004: 31 documents .*?{TITLE} ([0-9]+%)", rf"{TITLE} herald \d+% .*?([-+−][\d.]+%)"
+    period, group = f"Jan 2004: 31 documents .*?{TITLE} ([0-9]+%)", rf"{TITLE} herald \d+% .*? ([+−][\d.]+)"
     time, groups = (fronts.run.table(kind) for kind in ("time", "groups"))
     first = time[(time.topic == "L3:1") & (time.period == "2004-01-01")].iloc[0]
     herald = groups[(groups.topic == "L3:1") & (groups.group == "herald")].iloc[0]
     files = [pd.read_csv(fronts.write("csv", "export", "1", kind)) for kind in ("time", "groups")]
     same("trend", percent(first["share"]), {
-        "page": percent(find(period, fronts.page(TrendsPage, "board", page="trends"))),
+        "page": percent(find(period, fronts.page(TrendsPage, "board", page="trends", trend_topic=("L3:1",)))),
         "file": percent(files[0].query("topic == 'L3:1'")["share"].iloc[0]), "report": percent(find(period, report)),
     })  # fmt: skip
     by_group = fronts.page(TrendsPage, "board", page="trends", trend="groups")

@@ -16,14 +16,13 @@ from topiary.app.views.compare.strip import draw_strip
 from topiary.app.views.compare.table import PairListing, draw_pair_table, list_edge_changes
 from topiary.app.views.compare.trees import choose_first_cut, draw_trees
 from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list
-from topiary.app.views.explore.controls import ControlState, draw_controls, draw_map_legend
-from topiary.app.views.explore.detail import draw_topic
-from topiary.app.views.explore.top_topics import draw_top_topics
+from topiary.app.views.explore.controls import draw_map_legend
+from topiary.app.views.explore.detail import PanelState, draw_topic
+from topiary.app.views.explore.tree_head import draw_rows, draw_share_bar, list_top_rows
 from topiary.app.views.markup import draw_options, draw_title
 from topiary.app.views.runs.kpis import draw_preview
 from topiary.app.views.text import LONGEST_TITLE, fit_lines, measure_text, shorten, shorten_words
 from topiary.app.views.tree.boxes import make_boxes
-from topiary.app.views.tree.icicle import draw_icicle
 from topiary.app.views.tree.map_labels import list_lines
 from topiary.app.views.tree.map_svg import MapChoice, draw_map
 from topiary.app.views.tree.picture import TreeChoice, draw_tree
@@ -107,7 +106,6 @@ def test_every_part_of_a_page_has_the_whole_title_where_it_shows_a_part(hierarch
     titles, other = list_titles(hierarchy), make_hierarchy((20, 12, 6), seed=2, labels={(3, 1): NAMES[2]})
     comparison = compare(hierarchy, other)
     changes, roots = find_edge_changes(comparison, 1.0), tuple(hierarchy.nodes(3))
-    state = ControlState(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
     trees = draw_trees(comparison, changes, choose_first_cut(comparison, 1.0, 40))
     for svg in (draw_tree(hierarchy, TreeChoice(roots, 0.0)).svg, trees.a):
         tips = dict(re.findall(r'data-id="(L[^"]+)"[^>]*data-tip="(.*?)&#10;', svg))
@@ -117,10 +115,9 @@ def test_every_part_of_a_page_has_the_whole_title_where_it_shows_a_part(hierarch
         "cards": "".join(
             draw_topic_list(hierarchy, layer, TopicMarks(light=True), SearchResult("")) for layer in (1, 2, 3)
         ),
-        "controls": draw_controls(hierarchy, TreeChoice(roots), state),
-        "top topics": draw_top_topics(hierarchy, (), light=True),
-        "overview": draw_icicle(hierarchy, (), ()),
-        "details": "".join(draw_topic(hierarchy, root, 0.0, [], root=True) for root in roots),
+        "bar": draw_share_bar(hierarchy, 3, (), 400.0),
+        "rows": draw_rows(hierarchy, list_top_rows(hierarchy), None),
+        "details": "".join(draw_topic(hierarchy, root, 0.0, [], PanelState(root=True)) for root in roots),
         "map": draw_map_legend(hierarchy, draw_map(hierarchy, MapChoice())),
         "watch": draw_preview(hierarchy, 3),
         "table": draw_pair_table(comparison, PairListing("change", 0, None, 99)),

@@ -39,11 +39,42 @@ class ComparedRun(NamedTuple):
     live: int | None
 
 
-def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunFacts], threshold: float, *, ready: bool) -> str:
-    """Return the row of choices; it offers files to save if ``ready``, that is, if there is a comparison."""
+class HeadFacts(NamedTuple):
+    """What the top of the page says, and what its menu has chosen.
+
+    Attributes
+    ----------
+    sentence : str
+        The sentence that answers, as HTML.
+    yardsticks : sequence of str
+        With what its figures are to be compared.
+    doubt : (str, str, str)
+        From `describe_doubt`.
+    chooser : str
+        The choice of a class, as HTML.
+    n_layers, layer : int
+        Layers that have parents, and that whose topics are looked at for other parents.
+    whole, rooted : bool
+        Whether everything is shown, and whether roots were chosen by hand.
+    """
+
+    threshold: float
+    sentence: str = ""
+    yardsticks: Sequence[str] = ()
+    doubt: tuple[str, str, str] = ("", "", "")
+    chooser: str = ""
+    n_layers: int = 0
+    layer: int = 0
+    whole: bool = False
+    rooted: bool = False
+
+
+def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunFacts], facts: HeadFacts, *, ready: bool) -> str:
+    """Return the sentence and the row of choices; it offers files to save if ``ready``: if there is a comparison."""
     ends = [_describe_end(side, compared, everyone) for side, compared in (("a", a), ("b", b))]
-    saves = (("", "Save as …"), *SAVES) if ready else ()
-    return render("compare.head", ends, draw_threshold_slider(threshold), saves)
+    saves = (("", "Save"), *SAVES) if ready else ()
+    layers = [(layer, f"Parents of layer {layer}") for layer in range(facts.n_layers, 0, -1)]
+    return render("compare.head", ends, facts, layers, draw_threshold_slider(facts.threshold), saves)
 
 
 def draw_status(sentence: str, *, busy: bool) -> str:

@@ -156,13 +156,13 @@ def _draw_cost(estimates: EstimatePair) -> str:
 
 
 def describe_cost(estimates: EstimatePair) -> str:
-    """Return the change of the perplexity from A to B in words: ``2% more``; of a log-likelihood, the change alone."""
+    """Return the change of the perplexity from A to B in words, ``2.0% higher``; of a log-likelihood, the change."""
     if not estimates.a.lower_is_better:
         return format_signed(estimates.b.value - estimates.a.value, 3)
     change = estimates.b.value / estimates.a.value - 1.0
     if abs(change) < 0.005:
         return "about the same"
-    return f"{format_percent(abs(change), 0)} {'more' if change > 0 else 'less'}"
+    return f"{format_percent(abs(change), 1)} {'higher' if change > 0 else 'lower'}"
 
 
 def _draw_cell(name: str, value: str, note: str, tip: str) -> str:

@@ -1,23 +1,18 @@
 """The first sentence of the page Compare: what differs between the two runs."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from topiary.app.analysis.comparison import Comparison, EdgeChange, Pair
-from topiary.app.analysis.hierarchy import BACKGROUND, format_identity
+from topiary.app.analysis.comparison import Comparison
 from topiary.app.analysis.seeds import EstimatePair
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.names import name_inference, name_model, plural
 from topiary.app.views.compare.labels import LabelAccuracy, describe_cost
-from topiary.app.views.markup import write_element
-from topiary.app.views.run_facts import RunFacts
+from topiary.app.views.run_facts import RunFacts, format_estimate
 from topiary.app.views.runs.new_run_form import describe_setting, format_value
-from topiary.app.views.text import LONGEST_TITLE, escape, format_percent, shorten, write_title
+from topiary.app.views.text import escape, format_percent, write_title
 
-_FIRST_WORDS = 2  # of the titles of two topics, all different if the sentence names them
 _TIP = "A is run {a.run} at {a.moment}, B run {b.run} at {b.moment}; the figures are explained below"
-_LINES_TIP = "Lines of the trees: edges above the threshold in both runs together, wherever they are"
 
 
 class LeadFacts(NamedTuple):
@@ -25,8 +20,6 @@ class LeadFacts(NamedTuple):
 
     Attributes
     ----------
-    changes : sequence of EdgeChange
-        `find_edge_changes` at the threshold of the page.
     accuracies : pair of LabelAccuracy or None
         How well the topics of A and of B predict labels.
     estimates : EstimatePair or None
@@ -34,7 +27,6 @@ class LeadFacts(NamedTuple):
     """
 
     comparison: Comparison
-    changes: Sequence[EdgeChange]
     run_a: RunFacts
     run_b: RunFacts
     accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None] = (None, None)
@@ -48,17 +40,24 @@ class LeadFacts(NamedTuple):
 
 
 def draw_lead(facts: LeadFacts) -> str:
-    """Return the sentence as HTML; a click on the topic that it names selects it."""
+    """Return the sentence as HTML: what distinguishes B from A, and what came of it."""
     opening, result = find_opening(facts), describe_result(facts)
     comma = "," if result[0].isdecimal() else ""  # two numbers would run together: "After 300 more sweeps, 40 topics"
-    change, lines = find_largest_change(facts.comparison), describe_lines(facts.changes)
-    clauses = [escape(f"{opening}{comma} {result}{';' if change or lines else '.'}")]
-    if change is not None:
-        clauses.append(_draw_change(facts.comparison, change, ";" if lines else "."))
-    if lines:
-        clauses.append(write_element("span", f"{lines}.", title=_LINES_TIP))
     tip = write_title(_TIP.format(a=facts.comparison.a, b=facts.comparison.b))
-    return f'<p class="cm-say"{tip}>{" ".join(clauses)}</p>'
+    return f'<p class="cm-say"{tip}>{escape(f"{opening}{comma} {result}.")}</p>'
+
+
+def describe_yardsticks(facts: LeadFacts) -> list[str]:
+    """Return with what the figures of the sentence are to be compared, and the perplexities of both runs."""
+    known = [each for each in facts.accuracies if each is not None]
+    parts = []
+    if known and known[0].commonest is not None:
+        parts.append(f"The commonest class alone: {format_percent(known[0].commonest, 0)}")
+    estimates = facts.estimates
+    if estimates is not None:
+        values = f"{format_estimate(estimates.a)} in A, {format_estimate(estimates.b)} in B"
+        parts.append(f"{estimates.a.name} {values}")
+    return parts
 
 
 def find_opening(facts: LeadFacts) -> str:
@@ -110,13 +109,12 @@ def describe_result(facts: LeadFacts) -> str:
     cost = _describe_perplexity(facts)
     if learns == (True, True) and accuracy_a is not None and accuracy_b is not None:
         right = [format_percent(each.right, 0) for each in (accuracy_b, accuracy_a)]
-        return f"the topics predict {right[0]} of the {accuracy_b.part} labels correctly, those of A {right[1]}{cost}"
+        return f"the topics name the right label for {right[0]} of {accuracy_b.part} documents, A for {right[1]}{cost}"
     if learns == (False, True) and accuracy_b is not None:
-        return (
-            f"the topics predict {format_percent(accuracy_b.right, 0)} of the {accuracy_b.part} labels correctly{cost}"
-        )
+        right_b = format_percent(accuracy_b.right, 0)
+        return f"the topics name the right label for {right_b} of {accuracy_b.part} documents{cost}"
     if learns == (True, False) and accuracy_a is not None:
-        return f"the topics predict no labels, those of A {format_percent(accuracy_a.right, 0)} correctly{cost}"
+        return f"the topics name no labels, A the right one for {format_percent(accuracy_a.right, 0)}{cost}"
     comparison = facts.comparison
     n_paired, n_topics = sum(pair.paired for pair in comparison.pairs), sum(comparison.a.widths)
     if facts.run_a.number == facts.run_b.number:
@@ -130,73 +128,9 @@ def describe_result(facts: LeadFacts) -> str:
 
 
 def _describe_perplexity(facts: LeadFacts) -> str:
-    """Return the change of the perplexity as the end of a clause; empty if the runs cannot be compared by it."""
+    """Return the change of the perplexity as a clause; empty if the runs cannot be compared by it."""
     if facts.estimates is None or not facts.estimates.a.lower_is_better:
         return ""
     if facts.run_a.number == facts.run_b.number or facts.run_a.corpus_name != facts.run_b.corpus_name:
         return ""
-    return f", at {describe_cost(facts.estimates)} {facts.estimates.a.name}"
-
-
-def find_largest_change(comparison: Comparison) -> Pair | None:
-    """Return the pair of layer 1 that changed most and whose first title words all differ; None if there is none.
-
-    The change is one minus the likeness, weighted by the larger share; light and background topics are left out.
-    """
-    if comparison.a.image_shape is not None or comparison.b.image_shape is not None:
-        return None
-    changed = [
-        pair for pair in comparison.pairs if pair.layer == 1 and pair.paired and _has_new_title(comparison, pair)
-    ]
-    return max(changed, key=lambda pair: _weigh_change(comparison, pair), default=None)
-
-
-def _weigh_change(comparison: Comparison, pair: Pair) -> float:
-    if pair.a is None or pair.b is None:
-        return 0.0
-    return (1.0 - pair.score) * max(comparison.a.share(pair.a), comparison.b.share(pair.b))
-
-
-def _has_new_title(comparison: Comparison, pair: Pair) -> bool:
-    a, b = comparison.a, comparison.b
-    if pair.a is None or pair.b is None or pair.a in a.light or pair.b in b.light:
-        return False
-    if BACKGROUND in (a.role(pair.a), b.role(pair.b)):
-        return False
-    return not set(a.title_words(pair.a)[:_FIRST_WORDS]) & set(b.title_words(pair.b)[:_FIRST_WORDS])
-
-
-def _draw_change(comparison: Comparison, pair: Pair, end: str) -> str:
-    """Return the change of a topic as a button: ``'opec' differs most: its partner in B, 'ec', is 31% alike``.
-
-    Only a topic of the same run is said to be the same one.  The punctuation mark ``end`` is part of it, so that no
-    line begins with the mark.
-    """
-    a, b = comparison.a, comparison.b
-    if pair.a is None or pair.b is None:
-        return ""
-    before, now = (f"‘{shorten(side.title(node), LONGEST_TITLE)}’" for side, node in ((a, pair.a), (b, pair.b)))
-    alike = f"{format_percent(pair.score, 0)} alike"
-    text = f"{before} differs most: its partner in B, {now}, is {alike}"
-    if a.run == b.run:
-        text = f"{before} changed most: now {now}, {alike}"
-    tip = f"“{a.title(pair.a)}” of A and “{b.title(pair.b)}” of B: show both"
-    content = f"<span>{escape(text)}</span>{end}"
-    return write_element("button", content, class_="cm-topic", data_do="select", data_side="b",
-                         data_id=format_identity(pair.b), title=tip)  # fmt: skip
-
-
-def describe_lines(changes: Sequence[EdgeChange]) -> str:
-    """Return how many lines are new and how many are gone: ``11 lines are new, 4 are gone``."""
-    counts = Counter(change.kind for change in changes)
-    new, gone = counts["gained"], counts["lost"]
-    if not changes:
-        return ""
-    if not new and not gone:
-        return "all lines stay"
-    clauses: list[str] = []
-    for count, word in ((new, "new"), (gone, "gone")):
-        if count:
-            nouns = ("is", "are") if clauses else ("line is", "lines are")
-            clauses.append(f"{plural(count, *nouns)} {word}")
-    return ", ".join(clauses)
+    return f"; {facts.estimates.a.name} is {describe_cost(facts.estimates)}"

@@ -1,4 +1,4 @@
-"""The largest topics of both runs above each other, as in Figure 9 of the paper on DATM (Zhang et al., 2020)."""
+"""The largest topics above their nearest partners, as in Figure 9 of the paper on DATM (Zhang et al., 2020)."""
 
 from topiary.app.analysis.comparison import SIDES, Comparison, Pair, Side
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
@@ -10,32 +10,22 @@ from topiary.app.views.markup import draw_title, write_element
 from topiary.app.views.text import escape, format_percent, shorten
 from topiary.engine.hierarchy.tree import Node
 
-TOPICS = 5  # of each run, as in the figure
-_WORDS = 8  # of each topic
+TOPICS = 6  # of A
+_WORDS = 7  # of each topic
 _TINT = 26  # percent of the colour of a class behind the topic that speaks most for or against it
-_TIP = "The five topics of layer 1 with the largest shares in A and in B, each above or below its partner"
+_TIP = "The topics of layer 1 with the largest shares in A, each above the topic of B that is nearest to it"
 
 
 def choose_largest(comparison: Comparison) -> list[Pair]:
-    """Return the pairs of the five largest topics of layer 1 of A, then of those of B that these do not include.
-
-    Light topics and background topics are left out unless there are no others.
-    """
-    pairs = {
-        pair: None for side in SIDES for node in _list_largest(comparison.hierarchy(side))
-        if (pair := comparison.pair(side, node)) is not None
-    }  # fmt: skip
-    return list(pairs)
-
-
-def _list_largest(hierarchy: Hierarchy) -> list[Node]:
-    nodes = hierarchy.nodes(1)
-    live = [node for node in nodes if node not in hierarchy.light and hierarchy.role(node) != BACKGROUND]
-    return (live or nodes)[:TOPICS]
+    """Return the pairs of the largest topics of layer 1 of A, without light and background ones if there are others."""
+    nodes = comparison.a.nodes(1)
+    live = [node for node in nodes if node not in comparison.a.light and comparison.a.role(node) != BACKGROUND]
+    pairs = (comparison.pair("a", node) for node in (live or nodes)[:TOPICS])
+    return [pair for pair in pairs if pair is not None]
 
 
 def draw_strip(comparison: Comparison, label: int, chosen: Pair | None = None) -> str:
-    """Return the strip as HTML: a row of topics for each run, with the words that differ marked.
+    """Return the strip as HTML: a card for each pair, A above B, with how alike they are and the words that differ.
 
     Parameters
     ----------
@@ -44,53 +34,64 @@ def draw_strip(comparison: Comparison, label: int, chosen: Pair | None = None) -
     chosen : Pair, optional
         The pair that is selected.
     """
-    pairs = choose_largest(comparison)
-    rows = "".join(_draw_row(comparison, pairs, side, label, chosen) for side in SIDES)
+    cards = "".join(_draw_card(comparison, pair, label, chosen=pair == chosen) for pair in choose_largest(comparison))
     overlay = find_overlay(comparison, "b", label) or find_overlay(comparison, "a", label)
-    note = "Topics of layer 1, each in one column with its partner in the other run"
+    tint = ""
     if overlay is not None:
         name = escape(shorten(overlay.name, 40))
-        note += f'; <i class="cm-swatch cm-for"></i>speaks for {name}, <i class="cm-swatch cm-against"></i>against it'
-    title = write_element("h2", "Largest topics", class_="tp-h2", title=_TIP)
-    head = f'<div class="cm-strip-head">{title}<span class="tp-dim">{note}.</span></div>'
-    label_of = f"Largest topics of run {comparison.a.run} (A) and of run {comparison.b.run} (B)"
-    table = write_element("table", f"<tbody>{rows}</tbody>", aria_label=label_of)
-    return f'<section class="cm-strip">{head}<div class="cm-strip-scroll">{table}</div></section>'
+        tint = f' · <i class="cm-swatch cm-for"></i>speaks for {name} <i class="cm-swatch cm-against"></i>against it'
+    words = "" if has_pictures(comparison.b) else " · <ins>entered</ins> <del>left</del>"
+    title = write_element("h2", "The largest topics and their nearest partner", class_="tp-h2", title=_TIP)
+    note = f'<span class="tp-dim">{_describe_pairing(comparison)}{words}{tint}</span>'
+    return (
+        f'<section class="cm-strip"><div class="cm-strip-head">{title}{note}</div>'
+        f'<ol class="cm-cards" data-rove>{cards}</ol></section>'
+    )
 
 
-def _draw_row(comparison: Comparison, pairs: list[Pair], side: Side, label: int, chosen: Pair | None) -> str:
-    cells = "".join(_draw_cell(comparison, pair, side, label, chosen=pair == chosen) for pair in pairs)
-    tag = f'<b class="cm-tag cm-{side}" title="Run {comparison.hierarchy(side).run}">{side.upper()}</b>'
-    return f'<tr><th scope="row">{tag}</th>{cells}</tr>'
+def _describe_pairing(comparison: Comparison) -> str:
+    """Return how many topics of layer 1 have a partner, and how alike half of the pairs are at most."""
+    pairs = [pair for pair in comparison.pairs if pair.layer == 1]
+    scores = sorted(pair.score for pair in pairs if pair.paired)
+    if not scores:
+        return "layer 1 · no topic has a partner"
+    found = f"all {len(pairs):,}" if len(scores) == len(pairs) else f"{len(scores):,} of {len(pairs):,}"
+    median = format_percent(scores[len(scores) // 2], 0)
+    return f"layer 1 · {found} are paired, half of them under {median} alike"
 
 
-def _draw_cell(comparison: Comparison, pair: Pair, side: Side, label: int, *, chosen: bool) -> str:
+def _draw_card(comparison: Comparison, pair: Pair, label: int, *, chosen: bool) -> str:
+    side: Side = "a" if pair.b is None else "b"
+    halves = [_draw_half(comparison, pair, each, label) for each in SIDES]
+    part = 100 * pair.score if pair.paired else 0.0
+    alike = f'<span class="cm-alike" style="--part:{part:.0f}%"><i></i>{describe_likeness(comparison, pair)}</span>'
+    button = write_element("button", alike.join(halves), data_do="select", data_side=side,
+                           data_id=format_identity(pair.on(side) or Node(0, 0)),
+                           aria_pressed=str(chosen).lower())  # fmt: skip
+    return f"<li>{button}</li>"
+
+
+def _draw_half(comparison: Comparison, pair: Pair, side: Side, label: int) -> str:
     node, hierarchy = pair.on(side), comparison.hierarchy(side)
     if node is None:
-        absence, tip = ABSENT[comparison.find_absence(pair)], describe_absence(comparison, pair)
-        return write_element("td", absence, class_="cm-none", title=tip)
+        absence = write_element("span", ABSENT[comparison.find_absence(pair)], class_="cm-none")
+        return write_element("span", absence, class_="cm-half", title=describe_absence(comparison, pair))
     share = format_percent(hierarchy.share(node))
-    head = f'<span class="cm-strip-top"><b>{format_identity(node)}</b><small>{share}</small></span>'
-    if side == "b":
-        head += write_element("small", describe_likeness(comparison, pair), class_="cm-alike")
     overlay = find_overlay(comparison, side, label)
-    tint, tip = None, f"Topic {format_identity(node)} of {side.upper()}, {share} of the tokens of layer 1"
-    tip += f"; {describe_likeness(comparison, pair)}"
+    tint, tip = None, f"Topic {format_identity(node)} of {side.upper()}, {share} of the words of layer 1"
     if overlay is not None:
         colour = "speaks" if overlay.weight(node) > 0 else "denies"
         tint = f"background:color-mix(in oklab,var(--tp-{colour}) {_TINT * abs(overlay.part(node)):.0f}%,transparent)"
         tip += f"; {overlay.words(node)}"
-    content = f"{head}{_draw_content(comparison, pair, side)}{_name_class(hierarchy, node)}"
-    button = write_element("button", content, data_do="select", data_side=side, data_id=format_identity(node),
-                           aria_pressed=str(chosen).lower(), title=tip, style=tint)  # fmt: skip
-    return f"<td>{button}</td>"
+    content = f"{_draw_content(comparison, pair, side, share)}{_name_class(hierarchy, node)}"
+    return write_element("span", content, class_="cm-half", title=tip, style=tint)
 
 
-def _draw_content(comparison: Comparison, pair: Pair, side: Side) -> str:
-    """Return the title of a topic and its words, or its picture with the name if it has one."""
+def _draw_content(comparison: Comparison, pair: Pair, side: Side, share: str) -> str:
+    """Return the title of a topic with its share, and its words, or its picture with the name if it has one."""
     node, hierarchy = pair.on(side) or Node(0, 0), comparison.hierarchy(side)
     shown = hierarchy.name(node) if has_pictures(hierarchy) else hierarchy.title(node)
-    name = f"<strong>{draw_title(shown)}</strong>" if shown else ""
+    name = f'<span class="cm-strip-top"><strong>{draw_title(shown or "")}</strong><small>{share}</small></span>'
     if has_pictures(hierarchy):
         return f'{name}<img src="{draw_atom_uri(hierarchy, node)}" alt="picture of topic {format_identity(node)}">'
     change = comparison.words(pair)

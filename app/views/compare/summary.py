@@ -194,6 +194,17 @@ def draw_verdict(verdict: SeedVerdict) -> str:
     return f'<details class="cm-verdict">{summary}<div>{"".join(parts)}</div></details>'
 
 
+def describe_doubt(verdict: SeedVerdict) -> tuple[str, str, str]:
+    """Return how far the differences may be chance: a text, and the words of a button with the message it sends."""
+    if not verdict.sentence:
+        return _SEARCHING, "", ""
+    if verdict.is_chance:
+        return "two seeds of one model: all of this is chance", "what comes back", "seeds"
+    if not verdict.n_figures:
+        return "one seed each:", "train a second", "seeds"
+    return "", count_beyond(verdict), "whole"
+
+
 def count_beyond(verdict: SeedVerdict) -> str:
     """Return the number of figures beyond seeds: ``differences beyond seeds: 3 of 11``."""
     return f"differences beyond seeds: {len(verdict.excesses)} of {verdict.n_figures}"

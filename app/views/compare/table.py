@@ -272,7 +272,6 @@ _RARER_LEGEND = (
     '<line x1="2" y1="4" x2="38" y2="4" stroke="var(--tp-lowers)" '
     f'stroke-width="7" stroke-opacity=".6" stroke-dasharray="{RARER_DASHES}"/></svg>Makes rarer</span>'
 )
-_RESET_BUTTON = '<button class="ex-soft" data-do="popular" title="Back to the most popular topics">Reset roots</button>'
 TITLES: dict[Kind, tuple[str, str]] = {
     "gained": ("Gained", "Above the threshold in B and not in A"),
     "lost": ("Lost", "Above the threshold in A and not in B"),
@@ -292,20 +291,11 @@ def draw_class_choice(classes: Sequence[str], label: int) -> str:
     return draw_select("label", entries, min(label or len(classes) + 1, len(classes) + 1), "Class", hint)
 
 
-def draw_edge_legend(
-    drawn: Sequence[EdgeChange],
-    every: Sequence[EdgeChange],
-    chooser: str = "",
-    *,
-    words: bool = True,
-    chosen: bool = False,
-) -> str:
+def draw_edge_legend(drawn: Sequence[EdgeChange], every: Sequence[EdgeChange], *, words: bool = True) -> str:
     """Return the legend of the trees: for each kind of edge its line, how many are drawn and how many there are.
 
-    ``chooser`` is the HTML of the choice of a class, empty if no topic has class weights; ``words`` says whether
-    words are marked in the trees, ``chosen`` whether the roots were chosen by hand and can be reset.
+    ``words`` says whether words are marked in the trees.
     """
-    back = _RESET_BUTTON if chosen else ""
     signed = any(edge is not None and edge.weight < 0 for change in drawn for edge in (change.a, change.b))
     here, all_of = count_kinds(drawn), count_kinds(every)
     entries = "".join(
@@ -316,7 +306,7 @@ def draw_edge_legend(
     more = f"{_RARER_LEGEND if signed else ''}{_WORDS_LEGEND if words else ''}"
     return (
         f'<div class="cm-legend"><h2 class="tp-h2">Trees</h2><div class="tp-legend" role="group" '
-        f'aria-label="Edges by what became of them">{entries}{more}</div>{chooser}{back}'
+        f'aria-label="Edges by what became of them">{entries}{more}</div>'
         '<span class="tp-dim">Partners stand in the same place; a dashed place is one without a partner.</span></div>'
     )
 

@@ -12,7 +12,6 @@ from topiary.app.views.explore.detail import (
     draw_place_button,
     draw_role_tag,
     draw_twin_tag,
-    draw_word_choice,
 )
 from topiary.app.views.palette import declare_hue
 from topiary.app.views.text import escape, format_percent, shorten, write_title
@@ -95,38 +94,23 @@ class TopicMarks(NamedTuple):
     light: bool = False
 
 
-def draw_topic_list(
-    hierarchy: Hierarchy, layer: int, marks: TopicMarks, finding: SearchResult, *, focus: bool = False
-) -> str:
-    """Return the search box, the tabs of the layers, and the cards.
+def draw_topic_list(hierarchy: Hierarchy, layer: int, marks: TopicMarks, finding: SearchResult) -> str:
+    """Return the tabs of the layers, and the cards of one, or what a search found.
 
     Parameters
     ----------
     layer : int
         The layer whose topics are listed when the search is empty.
-    focus : bool
-        Whether the cursor starts in the search box.
     """
-    auto = " data-autofocus" if focus else ""
-    box = (
-        f'<div class="ex-find"><input type="search" data-input="search" value="{escape(finding.text)}"{auto}'
-        ' placeholder="Search" aria-label="Search words, topic names and documents">'
-        "<kbd>/</kbd></div>"
-    )
     body = (
         _draw_search_result(hierarchy, marks, finding) if finding.text.strip() else _draw_layer(hierarchy, layer, marks)
     )
-    word_controls = (
-        "" if has_pictures(hierarchy) else draw_layer_quality(hierarchy, layer) + draw_word_choice(hierarchy.trade)
-    )
+    quality = "" if has_pictures(hierarchy) else draw_layer_quality(hierarchy, layer)
     view_key = escape(f"{layer} {finding.text.strip()}")  # when this changes, the list scrolls back to its top
     return (
-        f'<div class="ex-head">{box}{_UNROLL_BUTTON}{_draw_tabs(hierarchy, layer)}{word_controls}</div>'
+        f'<div class="ex-head">{_draw_tabs(hierarchy, layer)}{quality}</div>'
         f'<div data-from-top="{view_key}" role="tabpanel" aria-label="Layer {layer}">{body}</div>'
     )
-
-
-_UNROLL_BUTTON = '<button class="ex-soft tp-unroll" data-unroll aria-expanded="false">List of topics</button>'
 
 
 def _draw_tabs(hierarchy: Hierarchy, layer: int) -> str:

@@ -3,19 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from topiary.app.analysis.hierarchy import LEAST_RELATION, Hierarchy, format_identity
-from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.analysis.hierarchy import BACKGROUND, LEAST_RELATION, LIGHT, REASONS, Hierarchy, format_identity
+from topiary.app.analysis.topic_images import has_pictures
+from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_most
 from topiary.app.views.html import render
-from topiary.app.views.markup import draw_icon, draw_select, draw_title
-from topiary.app.views.palette import LIVE, declare_hue
-from topiary.app.views.save_report import ReportScope, draw_save_report
-from topiary.app.views.save_table import draw_save_table
+from topiary.app.views.markup import draw_select, draw_title
+from topiary.app.views.palette import LIVE
+from topiary.app.views.save_report import ReportScope, draw_report_dialog
+from topiary.app.views.save_table import draw_table_dialog
 from topiary.app.views.text import escape, format_percent, shorten
 from topiary.app.views.tree.map_svg import MapDrawing
 from topiary.app.views.tree.opening import STEP
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
-from topiary.app.views.tree.tiles import TilesDrawing, describe_shares
+from topiary.app.views.tree.tiles import TilesDrawing
+from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 SLIDER = (STEP, 30.0, STEP)  # lowest threshold (at 0 all topics are joined), highest threshold, and step
@@ -36,15 +38,11 @@ class ControlState(NamedTuple):
     chosen : bool
         Whether the roots were chosen by hand.
     hidden : int
-        The number of topics that the visitor has hidden.
-    moments : sequence of SnapshotOption
-        Snapshots, oldest first.
-    pinned : int
-        The snapshot on screen, 0 = the newest.
+        The number of topics that the visitor has hidden, or set apart.
     wide : bool
-        Whether the side panels are hidden.
+        Whether the panel is hidden.
     formats : sequence of str
-        The formats in which the tree can be saved.
+        The formats in which the picture can be saved.
     scopes : mapping of str to ReportScope
         The topics that a report can be about, by name, once the visitor has opened the dialog.
     picture : "topics", "tree" or "map"
@@ -52,72 +50,153 @@ class ControlState(NamedTuple):
     relation : float
         The least correlation at which two topics are joined on the map.
     listed : bool
-        Whether the list of topics is next to the tiles.
+        Whether the list of topics is next to the picture.
+    search : str
+        The text in the search field.
+    answer, reading : str
+        The sentence above the picture that answers, and how the picture is read.
     """
 
     chosen: bool
     hidden: int
-    moments: Sequence[SnapshotOption]
-    pinned: int
     wide: bool
     formats: Sequence[str]
     scopes: Mapping[str, ReportScope] = {}
     picture: str = "tree"
     relation: float = 0.85
     listed: bool = False
+    search: str = ""
+    answer: str = ""
+    reading: str = ""
+
+
+class MenuEntry(NamedTuple):
+    """An entry of a menu: the message that it sends, its text, and whether it is chosen (None: it is an act).
+
+    ``closes`` says whether the menu closes after it, ``key`` is the key that does the same, and ``bar`` the reason why
+    it cannot be chosen.
+    """
+
+    do: str
+    value: str
+    text: str
+    chosen: bool | None = None
+    hint: str = ""
+    key: str = ""
+    closes: bool = False
+    bar: str = ""
 
 
 def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> str:
-    """Return the controls above the tree."""
-    pictures = draw_segments("picture", state.picture, _PICTURES) if hierarchy.n_layers > 1 else ""
-    is_rooted = state.chosen or choice.detail == "paper"
-    tree_tools = [
-        draw_segments("direction", choice.direction, _DIRECTIONS, closed=_find_dead_ends(hierarchy, choice)),
-        draw_segments("part", choice.part, _PARTS) if is_rooted and len(choice.roots) > 1 else "",
-        draw_select("detail", _DETAILS, choice.detail, "Detail", _DETAIL_HINT),
-        draw_threshold_slider(choice.threshold) if choice.detail == "paper" else "",
-        _draw_sure_switch(hierarchy, sure=choice.sure) if hierarchy.edge_variances or hierarchy.recurrence else "",
-    ]
-    map_tools = [draw_relation_slider(state.relation)] if hierarchy.relations else []
-    tools = [
-        pictures,
-        *{"topics": [], "tree": tree_tools, "map": map_tools}[state.picture],
-        draw_class_choice(hierarchy.classes, choice.label) if hierarchy.classes and state.picture != "topics" else "",
-        _draw_list_switch(listed=state.listed) if state.picture == "topics" else "",
-        _draw_button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
-        _draw_button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
-        _draw_snapshot_choice(hierarchy, state),
-        _draw_saving(state.formats),
-        draw_save_report(hierarchy.run, state.scopes),
-        draw_save_table(hierarchy),
-        _draw_wide_switch(wide=state.wide),
-    ]
-    roots = _draw_roots(hierarchy, choice, chosen=state.chosen) if is_rooted and state.picture == "tree" else ""
-    title = '<h1 class="tp-unseen">Explore</h1>'
-    return f'<div class="ex-controls">{title}{roots}<div class="ex-tools">{"".join(tools)}</div></div>'
+    """Return the sentence above the picture, the search, and the menus *View* and *Save*."""
+    is_layered, is_tree = hierarchy.n_layers > 1, state.picture == "tree"
+    pictures = [each for each in _PICTURES if has_pictures(hierarchy) <= (each[0] != "topics")] if is_layered else []
+    classes = hierarchy.classes if state.picture != "topics" else ()
+    return render(
+        "explore.head", hierarchy, state,
+        segments=[each for each in pictures if each[0] != "map"],
+        groups=[
+            ("Draw", _list_pictures(state, pictures)),
+            ("Children of each topic", _list_details(choice) if is_tree else []),
+            ("Words", [] if has_pictures(hierarchy) else _list_words(hierarchy.trade)),
+            ("Show", _list_shown(hierarchy, choice, state)),
+        ],
+        paper=_list_paper(hierarchy, choice, state) if is_tree else [],
+        threshold=draw_threshold_slider(choice.threshold) if is_tree and choice.detail == "paper" else "",
+        relation=draw_relation_slider(state.relation) if state.picture == "map" and hierarchy.relations else "",
+        classes=draw_class_choice(classes, choice.label) if classes else "",
+        files=[*state.formats[:1], "png", *state.formats[1:]],
+        report=draw_report_dialog(hierarchy.run, state.scopes), table=draw_table_dialog(hierarchy),
+    )  # fmt: skip
 
 
 _PICTURES = (
     ("topics", "Topics", "all topics of the top layer by their size, and what each is made of"),
     ("tree", "Tree", "how topics are made of each other, layer by layer"),
-    ("map", "Map", "the topics of layer 1, coloured by parent: similar ones lie close together"),
+    ("map", "Map of topics", "the topics of layer 1, coloured by parent: similar ones lie close together"),
 )
+_KEYS = {"topics": "1", "tree": "3", "map": "4"}
 _DETAILS = (
-    ("backbone", "Detail: backbone"),
-    ("normal", "Detail: normal"),
-    ("all", "Detail: all"),
-    ("paper", "As in the paper (τ)"),
+    ("backbone", "Backbone: until 40 % is covered"),
+    ("normal", "Heaviest: until 70 % is covered"),
+    ("all", "All: until 95 % is covered"),
+    ("paper", "As in the paper: above a threshold τ"),
 )
-_DETAIL_HINT = (
-    "Which children a topic has: the heaviest until 40 %, 70 % or 95 % of it is covered; as in the paper, all those "
-    "above a threshold τ"
-)
-_DIRECTIONS = (("down", "Down", "to the children"), ("up", "Up", "to the parents"))
+_WAYS = (("down", "Down, to the children"), ("up", "Up, to the parents"))
 _PARTS = (
-    ("union", "All roots", "everything reached from the roots"),
-    ("shared", "Shared by roots", "what two or more roots reach"),
-    ("unique", "Unique to a root", "what only one root reaches"),
+    ("union", "All that the roots reach"),
+    ("shared", "Only what several roots share"),
+    ("unique", "Only what one root alone reaches"),
 )
+
+
+def _list_pictures(state: ControlState, pictures: Sequence[tuple[str, str, str]]) -> list[MenuEntry]:
+    entries = [
+        MenuEntry("picture", name, text, name == state.picture, hint, _KEYS[name], closes=True)
+        for name, text, hint in pictures
+    ]
+    return [
+        *entries,
+        MenuEntry("list", "", "List beside it", state.listed, "All topics, layer by layer", "2", closes=True),
+    ]
+
+
+def _list_details(choice: TreeChoice) -> list[MenuEntry]:
+    return [MenuEntry("detail", name, text, name == choice.detail) for name, text in _DETAILS]
+
+
+def _list_words(trade: float) -> list[MenuEntry]:
+    """Return the choice between the words that tell a topic from its neighbours and the most probable ones."""
+    return [
+        MenuEntry(
+            "relevance", f"{TRADE:g}", "Most telling", trade < 1.0,
+            "First the words that tell a topic from its neighbours",
+        ),
+        MenuEntry("relevance", "1", "Most frequent", trade >= 1.0, "First the most probable words, as in the papers"),
+    ]  # fmt: skip
+
+
+def _list_shown(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> list[MenuEntry]:
+    """Return what can be shown or hidden in the picture on screen."""
+    is_tree, entries = state.picture == "tree", []
+    everywhere = list_everywhere(hierarchy) if state.picture == "topics" else []
+    if everywhere:
+        is_apart = choice.without.issuperset(everywhere)
+        entries.append(MenuEntry("apart", "", "Set apart topics in every kind of text", is_apart))
+    elif state.hidden:
+        entries.append(MenuEntry("unhide", "", f"Show the {plural(state.hidden, 'hidden topic')}"))
+    if is_tree and (hierarchy.edge_variances or hierarchy.recurrence):
+        text, hint = "Only lines that are sure", "Draw only edges above the threshold with at least 90 %"
+        if hierarchy.recurrence is not None:
+            text, hint = "Only what other seeds found", f"Draw only edges {describe_most(hierarchy.recurrence.n_runs)}"
+        entries.append(MenuEntry("sure", "", text, choice.sure, hint))
+    if is_tree and choice.closed:
+        entries.append(MenuEntry("open-all", "", "Open all", None, "Unfold every topic"))
+    if state.picture != "topics" and hierarchy.light:
+        entries.append(MenuEntry("light", "", "Light topics too", choice.light, REASONS[LIGHT]))
+    return [*entries, MenuEntry("wide", "", "Only the picture", state.wide, "Put the panel away")]
+
+
+def _list_paper(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> list[MenuEntry]:
+    """Return the rest of what can be chosen of a tree: its direction, its roots, and which of what they reach."""
+    bars = _find_dead_ends(hierarchy, choice)
+    entries = [
+        MenuEntry("direction", name, text, name == choice.direction, bar=bars.get(name, "")) for name, text in _WAYS
+    ]
+    if len(choice.roots) > 1:
+        entries += [MenuEntry("part", name, text, name == choice.part) for name, text in _PARTS]
+    if state.chosen:
+        entries.append(
+            MenuEntry("popular", "", "Back to the tree as it opens", hint="Forget the roots that were chosen")
+        )
+    return entries
+
+
+def list_everywhere(hierarchy: Hierarchy) -> list[Node]:
+    """Return the topics of the top layer that are in every kind of text, unless all are."""
+    tops = hierarchy.nodes(hierarchy.n_layers)
+    found = [node for node in tops if hierarchy.role(node) == BACKGROUND]
+    return found if len(found) < len(tops) else []
 
 
 def _find_dead_ends(hierarchy: Hierarchy, choice: TreeChoice) -> dict[str, str]:
@@ -125,53 +204,6 @@ def _find_dead_ends(hierarchy: Hierarchy, choice: TreeChoice) -> dict[str, str]:
     layers = {root.layer for root in choice.roots}
     ends = {"up": (hierarchy.n_layers, "Nothing is above the top layer"), "down": (1, "Nothing is below layer 1")}
     return {way: reason for way, (layer, reason) in ends.items() if layers == {layer}}
-
-
-def _draw_roots(hierarchy: Hierarchy, choice: TreeChoice, *, chosen: bool) -> str:
-    roots = [root for root in choice.roots if root not in choice.closed] or choice.roots
-    chips = "".join(_draw_root(hierarchy, root) for root in roots)
-    word = "Roots" if chosen else "Most popular"
-    back = _draw_button("popular", "Reset", "Back to the view with which the page opens") if chosen else ""
-    style = f'style="--chips:{len(roots)}"'  # the style sheet sizes the row by this number
-    label = f'role="group" aria-label="Roots of the tree" {style}'
-    return f'<div class="ex-roots" data-rove {label}><span>{word}</span>{chips}{back}</div>'
-
-
-def _draw_root(hierarchy: Hierarchy, root: Node) -> str:
-    key, title = format_identity(root), hierarchy.title(root)
-    label = f"Remove topic {key} from the roots"
-    return (
-        f'<span class="ex-chip" data-key="{key}" style="{declare_hue(root.layer)}">'
-        f'<button data-do="select" data-id="{key}" title="{escape(title)}"><b>{key}</b> '
-        f"{_draw_face(hierarchy, root, title)}</button>"
-        f'<button data-do="unpin" data-id="{key}" title="{label}" aria-label="{label}">×</button></span>'
-    )
-
-
-def _draw_face(hierarchy: Hierarchy, root: Node, title: str) -> str:
-    if has_pictures(hierarchy) and not hierarchy.name(root):
-        return f'<img src="{draw_atom_uri(hierarchy, root)}" alt="{escape(title)}">'
-    return draw_title(title)
-
-
-def draw_segments(
-    name: str,
-    now: str,
-    options: Sequence[tuple[str, str, str]],
-    label: str = "",
-    *,
-    closed: Mapping[str, str] | None = None,
-) -> str:
-    """Return a group of buttons, one for each (value, word, hint); the button with the value ``now`` is pressed.
-
-    The buttons send the message ``name``, which is also the label of the group unless one is given.  Values in
-    ``closed`` cannot be chosen, for the reason given there.
-    """
-    return render("macros.segments", name, now, options, label, closed or {})
-
-
-def _draw_button(do: str, word: str, hint: str) -> str:
-    return f'<button class="ex-soft" data-do="{do}" title="{hint}">{word}</button>'
 
 
 def draw_threshold_slider(threshold: float) -> str:
@@ -185,16 +217,6 @@ def draw_threshold_slider(threshold: float) -> str:
     )
 
 
-def _draw_sure_switch(hierarchy: Hierarchy, *, sure: bool) -> str:
-    name, hint = "Only what is sure within this run", "Draw only edges above the threshold with at least 90 %"
-    if hierarchy.recurrence is not None:
-        name, hint = "Only what other seeds found", f"Draw only edges {describe_most(hierarchy.recurrence.n_runs)}"
-    return (
-        f'<button class="ex-soft" data-do="sure" aria-pressed="{"true" if sure else "false"}" title="{hint}">'
-        f"{name}</button>"
-    )
-
-
 def draw_relation_slider(least: float) -> str:
     """Return the slider of the least correlation at which two topics are joined on the map."""
     hint = "Two topics are joined when documents use them together: when their correlation is at least this"
@@ -205,35 +227,11 @@ def draw_relation_slider(least: float) -> str:
     )
 
 
-def _draw_snapshot_choice(hierarchy: Hierarchy, state: ControlState) -> str:
-    newest = f"Latest · {hierarchy.minibatch:,}" if not state.pinned else "Latest"
-    older = ((moment.number, f"Mini-batch {moment.minibatch:,}") for moment in reversed(state.moments))
-    return draw_select("snapshot", [(0, newest), *older], state.pinned, "Snapshot", "Which snapshot is shown")
-
-
 def draw_class_choice(classes: Sequence[str], label: int) -> str:
     """Return the choice of a class whose weights are shown on the topics."""
     entries = enumerate(shorten(name, 40) for name in ("No class", *classes))
     hint = "Show on every topic how much it speaks for a class (orange) or against it (blue)"
     return draw_select("label", entries, label, "Class", hint)
-
-
-def _draw_saving(formats: Sequence[str]) -> str:
-    names = [(name, name.upper()) for name in (*formats[:1], "png", *formats[1:])]
-    return draw_select("save", (("", "Save as …"), *names), "", "Save the tree as", again=True)
-
-
-def _draw_list_switch(*, listed: bool) -> str:
-    state = (
-        f'aria-pressed="{"true" if listed else "false"}" title="Search, and the topics of every layer as a list ( / )"'
-    )
-    return f'<button class="ex-soft" data-do="list" {state}>Find, list</button>'
-
-
-def _draw_wide_switch(*, wide: bool) -> str:
-    word = "Show the side panels" if wide else "Only the tree"
-    state = f'aria-pressed="{"true" if wide else "false"}" title="{word}" aria-label="{word}"'
-    return f'<button class="ex-soft ex-wide" data-do="wide" {state}>{draw_icon("tree")}</button>'
 
 
 def draw_map_legend(hierarchy: Hierarchy, drawing: MapDrawing) -> str:
@@ -296,12 +294,6 @@ def draw_tiles_foot(hierarchy: Hierarchy, drawing: TilesDrawing, child: str) -> 
     )
     hint = f'<p class="ex-hint">{escape(child)}</p>' if child else ""
     return f'<p class="ex-caption">{escape(facts)}</p>{hint}'
-
-
-def draw_answer(hierarchy: Hierarchy) -> str:
-    """Return the sentence above the tiles that answers what the documents are about, and how the picture is read."""
-    reading = "Area = share of all words · click a topic to read it, double-click to open its tree"
-    return f'<p class="ex-answer">{escape(describe_shares(hierarchy))}</p><p class="ex-reading">{reading}</p>'
 
 
 def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawing, hints: Sequence[str]) -> str:

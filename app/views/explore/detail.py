@@ -10,11 +10,12 @@ from topiary.app.analysis.notes import rank_tags
 from topiary.app.analysis.passages import TopicPassage
 from topiary.app.analysis.topic_images import has_pictures
 from topiary.app.analysis.word_use import measure_everywhere
+from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import draw_found_link
 from topiary.app.views.html import render
 from topiary.app.views.markup import mark_places
 from topiary.app.views.notes import LONGEST, NoteForm
-from topiary.app.views.text import break_lines, escape, shorten
+from topiary.app.views.text import break_lines, escape, format_percent, shorten
 from topiary.app.views.tree.tree_svg import describe_mark
 from topiary.engine.hierarchy.tree import Node
 
@@ -46,11 +47,6 @@ def draw_twin_tag(hierarchy: Hierarchy, node: Node) -> str:
 def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
     """Return the NPMI and the diversity of a layer, for the head of its list."""
     return render("topic.quality", hierarchy.quality(layer))
-
-
-def draw_word_choice(trade: float) -> str:
-    """Return the switch between relevant and probable words, and the slider between them."""
-    return render("topic.word_choice", trade)
 
 
 def draw_common_words(hierarchy: Hierarchy) -> str:
@@ -86,19 +82,47 @@ def draw_missing_topic(hierarchy: Hierarchy, node: Node) -> str:
     return render("topic.missing", hierarchy, node)
 
 
+class PanelState(NamedTuple):
+    """What the panel of a topic depends on besides the topic.
+
+    Attributes
+    ----------
+    root, alone : bool
+        Whether the topic is a root of the tree, and whether it is the only root.
+    drawn : bool
+        Whether the tree shows it.
+    picture : "topics", "tree" or "map"
+        What is on screen.
+    sent, focus : int and bool
+        How often the visitor has added notes, and whether the field for the next one takes the focus.
+    closer : str
+        The section about a closer look at its documents.
+    using : int
+        Documents of which it has at least `MUCH`; 0 if that is not known.
+    trend : str
+        The topic over time and by group.
+    whole : bool
+        Whether everything about it is shown, or only what is asked for most.
+    """
+
+    root: bool = False
+    alone: bool = False
+    drawn: bool = True
+    picture: str = "tree"
+    sent: int = 0
+    focus: bool = False
+    closer: str = ""
+    using: int = 0
+    trend: str = ""
+    whole: bool = True
+
+
 def draw_topic(
     hierarchy: Hierarchy,
     node: Node,
     threshold: float,
     documents: Sequence[TopicDocument] | None,
-    *,
-    root: bool,
-    alone: bool = False,
-    drawn: bool = True,
-    tiled: bool = False,
-    sent: int = 0,
-    focus: bool = False,
-    closer: str = "",
+    state: PanelState | None = None,
 ) -> str:
     """Return the panel about a topic.
 
@@ -108,46 +132,79 @@ def draw_topic(
         Relatives on lighter edges are listed paler.
     documents : sequence of TopicDocument, or None
         None while they are being read.
-    root, alone : bool
-        Whether the topic is a root of the tree, and whether it is the only root.
-    drawn : bool
-        Whether the tree shows it.
-    tiled : bool
-        Whether tiles are on screen instead of the tree.
-    sent, focus : int and bool
-        How often the visitor has added notes, and whether the field for the next one takes the focus.
-    closer : str
-        The section about a closer look at its documents.
     """
-    form = NoteForm(format_identity(node), "this topic", rank_tags(hierarchy.notes), sent, focus)
-    is_picture = has_pictures(hierarchy)
+    state = state or PanelState()
+    form = NoteForm(format_identity(node), "this topic", rank_tags(hierarchy.notes), state.sent, state.focus)
+    is_picture, is_layered = has_pictures(hierarchy), hierarchy.n_layers > 1
     actions = []
-    if hierarchy.n_layers > 1:
+    if is_layered:
         is_top = node.layer == hierarchy.n_layers
-        actions = _list_tile_actions(top=is_top) if tiled else _list_actions(root=root, alone=alone, drawn=drawn)
+        is_tiled = state.picture == "topics"
+        actions = _list_tile_actions(top=is_top) if is_tiled else _list_actions(state)
     return render(
         "topic.panel", hierarchy, node,
-        actions=actions,
+        actions=actions, opens=_find_way(hierarchy, node, state) if is_layered else None,
         found=draw_found_link(hierarchy, node), notes=hierarchy.notes.get(node, ()), form=form, longest=LONGEST,
         words=[] if is_picture else _list_words(hierarchy, node),
         rarer=[] if is_picture else hierarchy.lowered_words(node, 12),
         kin="".join(list_relatives(hierarchy, node, threshold, above=above) for above in (True, False)),
-        columns=list_columns_above(hierarchy, node), classes=_list_classes(hierarchy, node), closer=closer,
+        columns=list_columns_above(hierarchy, node), classes=_list_classes(hierarchy, node), closer=state.closer,
         documents=None if documents is None else [*map(_describe_document, documents)],
+        facts=_describe_facts(hierarchy, node, threshold, state.using), trend=state.trend,
+        unfolded=state.whole,
     )  # fmt: skip
 
 
-def _list_actions(*, root: bool, alone: bool, drawn: bool) -> list[tuple[str, str, str]]:
-    """Return what can be done with a topic in the tree: the message, its word, and why it cannot be sent."""
-    actions = [("root", "Make root", ""), ("pin", "Remove from roots" if root else "Add to roots", "")]
-    if drawn:
-        return [*actions, ("hide", "Hide", ONLY_ROOT if alone else "")]
+MUCH = 0.2  # share of a document from which the topic counts as much of it
+_FEW_RELATIVES = 4  # listed where the panel is short
+
+
+def _describe_facts(hierarchy: Hierarchy, node: Node, threshold: float, using: int) -> SimpleNamespace:
+    """Return what the head of a panel says of a topic in words and figures."""
+    rank, n_topics = hierarchy.rank(node), hierarchy.widths[node.layer - 1]
+    is_top = node.layer == hierarchy.n_layers and hierarchy.n_layers > 1
+    order = f"largest of {n_topics}" if rank == 1 else f"rank {rank} of {n_topics}"
+    place = f"{'Top layer' if is_top else f'Layer {node.layer}'} · {order}"
+    many = f"{plural(using, 'document')} of which it has at least {format_percent(MUCH)}"
+    return SimpleNamespace(
+        place=f"{place} · {format_percent(hierarchy.share(node))} of all words",
+        all=f"all {using:,}" if using else "all",
+        many=many if using else f"Documents of which it has at least {format_percent(MUCH)}",
+        belongs=[each for each in hierarchy.belongs(node) if each.weight >= _LEAST_CHILD][:_FEW_RELATIVES],
+        made_of=hierarchy.children(node, _FEW_RELATIVES),
+        sure=_describe_certainty(hierarchy, node, threshold),
+    )
+
+
+def _describe_certainty(hierarchy: Hierarchy, node: Node, threshold: float) -> str:
+    """Return how sure the share of the heaviest child is, as a sentence; empty where it is not known."""
+    children = hierarchy.children(node, 1)
+    certainty = hierarchy.find_certainty(node, children[0].node, threshold) if children else None
+    if certainty is None:
+        return ""
+    share, title = abs(children[0].weight), hierarchy.title(children[0].node)
+    low, high = (format_percent(abs(bound)) for bound in (certainty.low, certainty.high))
+    return f"{title} is {format_percent(share)} of it, 90 % sure between {low} and {high}."
+
+
+def _find_way(hierarchy: Hierarchy, node: Node, state: PanelState) -> tuple[str, str, str]:
+    """Return the message, its value and the word of the button that leads from a topic to its tree, or back."""
+    if state.picture == "tree" and state.alone:
+        return ("picture", "topics", "Back to all topics") if not has_pictures(hierarchy) else ("popular", "", "Back")
+    return ("root", "", "Open its tree" if node.layer == hierarchy.n_layers else "Open in the tree")
+
+
+def _list_actions(state: PanelState) -> list[tuple[str, str, str]]:
+    """Return what else can be done with a topic in the tree: the message, its word, and why it cannot be sent."""
+    actions = [("pin", "Remove from roots" if state.root else "Add to roots", "")]
+    if state.drawn:
+        return [*actions, ("hide", "Hide", ONLY_ROOT if state.alone else "")]
     return [("show", "Show in the tree", ""), *actions]
 
 
 def _list_tile_actions(*, top: bool) -> list[tuple[str, str, str]]:
-    """Return what can be done with a topic among the tiles; those of the top layer can be set apart."""
-    return [("root", "Open its tree", ""), *([("apart", "Set apart", "")] if top else [])]
+    """Return what else can be done with a topic among the tiles; those of the top layer can be set apart."""
+    return [("apart", "Set apart", "")] if top else []
 
 
 def _list_words(hierarchy: Hierarchy, node: Node) -> list[SimpleNamespace]:

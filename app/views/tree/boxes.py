@@ -143,6 +143,16 @@ def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], hea
     return box if pictured else box._replace(gists=_choose_gists(box, head, (title, others), parents))
 
 
+TAG = 16.0  # font size of a tag at the foot of a box; it can be read in a picture of three quarters of its size
+
+
+def make_room(box: TopicBox, tag: str) -> TopicBox:
+    """Return a box with room for a tag at its foot."""
+    return box._replace(
+        width=max(box.width, BOLD * TAG * measure_text(tag) + 2 * PADDING), height=box.height + 1.4 * TAG
+    )
+
+
 def measure_head(identity: str, share: str) -> float:
     """Return the width of the line of identity and share, in ems."""
     return BOLD * HEADER * measure_text(identity) + measure_text(share) + 0.7

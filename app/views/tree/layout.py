@@ -26,6 +26,7 @@ from topiary.engine.hierarchy.tree import Edge, Node, Subnetwork
 WIDE = 16 / 9  # width / height of the window by default
 MARGIN = 18.0
 _BOX_GAP, _ROW_GAP = 16.0, 28.0  # gaps between the boxes of a row, and between the rows of a layer
+_WIDEST_GAP = 80.0  # between the boxes of a row in a picture that has room
 _GUTTER = 112.0  # width of the column of captions left of all boxes, which no edge enters
 _CAPTION_LINE = 13.0  # baseline of a caption below the top of its layer
 _MOST_STRETCH = 3.0  # the gap between layers grows to at most this many times the usual
@@ -119,8 +120,15 @@ def lay_out_tree(
         for layer, (nodes, count) in enumerate(zip(layers, counts, strict=True))
         for row in range(min(count, len(nodes)))
     ]
-    centres = spread_nodes(rows, links, [len(nodes) for nodes in layers], _BOX_GAP)
+    counts_by_layer = [len(nodes) for nodes in layers]
+    centres = spread_nodes(rows, links, counts_by_layer, _BOX_GAP)
     shelves = _stack_shelves(layers, rows, centres, boxes, gaps)
+    spare = aspect * (shelves[-1].bottom + MARGIN) - max(shelf.ends[-1] for shelf in shelves) - MARGIN
+    longest = max(len(row.members) for row in rows)
+    if spare > 0 and longest > 1:  # use all of the width
+        across = min(_BOX_GAP + spare / (longest - 1), _WIDEST_GAP)
+        centres = spread_nodes(rows, links, counts_by_layer, across)
+        shelves = _stack_shelves(layers, rows, centres, boxes, gaps)
     spare = (max(shelf.ends[-1] for shelf in shelves) + MARGIN) / aspect - shelves[-1].bottom - MARGIN
     if spare > 0 and len(layers) > 1:  # use all of the height: longer edges are easier to follow
         roomy = min(gaps.layers + spare / (len(layers) - 1), _MOST_STRETCH * gaps.layers)

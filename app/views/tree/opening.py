@@ -24,23 +24,38 @@ Detail: TypeAlias = Literal["backbone", "normal", "all", "paper"]
 
 
 class ChildRule(NamedTuple):
-    """The children that are drawn: the heaviest until a share ``cover`` of the parent is covered, within limits."""
+    """The children that are drawn: the heaviest until a share ``cover`` of the parent is covered, within limits.
+
+    Topics other than the roots have the ``below`` heaviest children, if that is not 0.
+    """
 
     cover: float
     least: int
     most: int
+    below: int = 0
+
+    def list_edges(self, hierarchy: Hierarchy, roots: Collection[Node], direction: Direction) -> list[Edge]:
+        """Return the edges of all topics of a hierarchy, if these are the roots of a tree."""
+        edges = hierarchy.heaviest_edges(self.cover, self.least, self.most, direction)
+        if not self.below:
+            return edges
+        few = hierarchy.heaviest_edges(1.0, self.below, self.below, direction)
+        own = [edge for edge in edges if _find_near_end(edge, direction) in roots]
+        others = [edge for edge in few if _find_near_end(edge, direction) not in roots]
+        return sorted((*own, *others), key=lambda edge: (-edge.layer, edge.parent, edge.child))
 
     def describe(self, direction: Direction) -> str:
         """Return the rule in words, for captions."""
         kin, of = ("children", "parent") if direction == "down" else ("parents", "child")
         share = f"edges: heaviest {kin} until {100 * self.cover:.0f} % of the {of} is covered"
-        return f"{share}, {self.least} to {self.most}" if self.most < EVERY else share
+        limits = f", {self.least} to {self.most}" if self.most < EVERY else ""
+        return f"{share}{limits}{f', {self.below} of each topic below' if self.below else ''}"
 
 
 EVERY = 1_000_000  # more children than any topic has
 RULES: Mapping[Detail, ChildRule] = {
     "backbone": ChildRule(0.4, 1, 2),
-    "normal": ChildRule(0.7, 2, 6),
+    "normal": ChildRule(0.7, 2, 6, below=3),
     "all": ChildRule(0.95, 2, EVERY),
 }  # "paper" is the threshold tau instead
 _MOST_OPENED = 30  # topics of a first view at most, unless the first root alone has more

@@ -8,7 +8,7 @@ from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_most
 from topiary.app.views.palette import LIVE, PictureTheme
 from topiary.app.views.text import escape, format_percent
-from topiary.app.views.tree.boxes import TopicBox, make_boxes
+from topiary.app.views.tree.boxes import TopicBox, make_boxes, make_room
 from topiary.app.views.tree.class_overlay import find_class_overlay
 from topiary.app.views.tree.layout import WIDE, TreeLayout, draw_bend, lay_out_tree
 from topiary.app.views.tree.opening import LOWEST, RULES, USUAL, Detail, add_linking_topics
@@ -153,7 +153,11 @@ class TreeDrawing(NamedTuple):
 def list_edges(hierarchy: Hierarchy, choice: TreeChoice) -> list[Edge]:
     """Return the edges of a choice, only the certain ones if it asks for them."""
     rule = RULES.get(choice.detail)
-    edges = hierarchy.edges(choice.threshold) if rule is None else hierarchy.heaviest_edges(*rule, choice.direction)
+    edges = (
+        hierarchy.edges(choice.threshold)
+        if rule is None
+        else rule.list_edges(hierarchy, choice.roots, choice.direction)
+    )
     return hierarchy.keep_sure(edges, choice.certain_above) if choice.sure else edges
 
 
@@ -238,6 +242,20 @@ def find_apart(hierarchy: Hierarchy, part: Subnetwork) -> tuple[Node, ...]:
     return tuple(sorted(apart, key=hierarchy.rank)) if len(apart) < len(part.nodes) else ()
 
 
+_LEAST_ELSEWHERE = 0.02  # of a child: less of it in other top topics is not told
+
+
+def describe_elsewhere(hierarchy: Hierarchy, part: Subnetwork) -> dict[Node, str]:
+    """Return, for the topics right below roots in the top layer, how much of them is in other top topics."""
+    roots = {root for root in part.roots if root.layer == hierarchy.n_layers}
+    found = {}
+    for node in {edge.below for edge in part.edges if edge.above in roots}:
+        elsewhere = sum(each.weight for each in hierarchy.belongs(node) if each.node not in roots)
+        if elsewhere >= _LEAST_ELSEWHERE:
+            found[node] = f"{format_percent(elsewhere)} in other top topics"
+    return found
+
+
 def draw_tree(
     hierarchy: Hierarchy,
     choice: TreeChoice,
@@ -269,6 +287,8 @@ def draw_tree(
     )
     contents = make_boxes(hierarchy, part.nodes, part.edges)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
+    tags = describe_elsewhere(hierarchy, part)
+    contents |= {node: make_room(contents[node], text) for node, text in tags.items()}
     apart = find_apart(hierarchy, part)
     layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=left_out, apart=apart)
     edges = list_edges(hierarchy, choice)
@@ -285,6 +305,7 @@ def draw_tree(
         beneath=draw_gone_edges(news, contents, layout),
         opinion=opinion,
         threshold=choice.certain_above,
+        tags=tags,
     )
     svg = draw_tree_svg(TreeScene(hierarchy, part, contents, layout), look)
     return TreeDrawing(svg, part, layout, left_out, measure_picture(layout, look), news, linking)

@@ -116,18 +116,20 @@ def divide_into_rows(
         Whether an item can be read in such a place; a way in which more can be read is always better.
     """
     sums = [0.0, *accumulate(areas)]
-    scale = sums[-1] ** 0.75
+    unread = 10.0 * sums[-1] ** 0.75  # what an item that cannot be read costs
     best, cuts = [0.0] + [math.inf] * len(areas), [0] * (len(areas) + 1)
     for end in range(1, len(areas) + 1):
+        ways = []
         for start in range(max(0, end - _LONGEST_ROW), end):
             height = max((sums[end] - sums[start]) / width, 1e-9)
-            cost = best[start]
+            shapes = sum(_judge_shape(area, height) for area in areas[start:end])
+            ways.append((best[start] + shapes, start, height))
+        for least, start, height in sorted(ways):  # finding out what fits takes long, so it is asked of few
+            cost = least
             for item in range(start, end):
-                across = areas[item] / height
-                shape = abs(math.log(max(across, 1e-9) / height / _IDEAL)) ** 1.5
-                cost += areas[item] ** 0.75 * shape + (0.0 if fits(item, across, height) else 10.0 * scale)
                 if cost >= best[end]:
                     break
+                cost += 0.0 if fits(item, areas[item] / height, height) else unread
             if cost < best[end]:
                 best[end], cuts[end] = cost, start
     rows, end = [], len(areas)
@@ -135,6 +137,11 @@ def divide_into_rows(
         rows.append(end - cuts[end])
         end = cuts[end]
     return tuple(reversed(rows))
+
+
+def _judge_shape(area: float, height: float) -> float:
+    """Return what the shape of an item costs; large items count more."""
+    return area**0.75 * abs(math.log(max(area / height, 1e-9) / height / _IDEAL)) ** 1.5
 
 
 def place_rows(areas: Sequence[float], rows: Sequence[int], frame: Rectangle) -> list[Rectangle]:
@@ -416,14 +423,8 @@ class _TilePicture:
 
     def _list_parts(self, node: Node) -> str:
         """Return the parents of a child with the part of its words that is in each: ``L3:1=38 L3:4=22``."""
-        hierarchy = self._hierarchy
-        parents = [
-            (each.node, hierarchy.share(each.node) * abs(each.weight))
-            for each in hierarchy.parents(node, hierarchy.widths[-1])
-        ]
-        total = sum(part for _, part in parents)
-        kept = [(parent, part / total) for parent, part in parents if total > 0 and part / total >= _LEAST_PART]
-        return " ".join(f"{format_identity(parent)}={100 * part:.0f}" for parent, part in kept)
+        kept = [each for each in self._hierarchy.belongs(node) if each.weight >= _LEAST_PART]
+        return " ".join(f"{format_identity(each.node)}={100 * each.weight:.0f}" for each in kept)
 
 
 def _break_title(title: str, width: float, most: int) -> tuple[str, ...] | None:

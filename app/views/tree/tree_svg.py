@@ -18,6 +18,7 @@ from topiary.app.views.tree.boxes import (
     HEADER,
     LEADING,
     PADDING,
+    TAG,
     BoxPicture,
     Gist,
     TopicBox,
@@ -245,6 +246,8 @@ class TreeLook(NamedTuple):
         The class whose weights are shown on the topics.
     threshold : float or None
         The threshold tau of the edges; None if their certainty is not shown.
+    tags : mapping of Node to str
+        What stands at the foot of boxes that have room for it.
     """
 
     theme: PictureTheme = LIVE
@@ -258,6 +261,7 @@ class TreeLook(NamedTuple):
     marks: Mapping[Node, WordMarking] = {}
     opinion: ClassOverlay | None = None
     threshold: float | None = None
+    tags: Mapping[Node, str] = {}
 
     @property
     def live(self) -> bool:
@@ -415,6 +419,10 @@ def _draw_node(scene: TreeScene, node: Node, look: TreeLook) -> str:
     pieces.append(draw_words(box, look.theme, marking))
     if look.live:
         pieces.append(draw_gist(box, look.theme, marking, note=opinion))
+    if node in look.tags:
+        colour, foot = find_layer_colour(look.theme, node.layer), f"translate({PADDING} {box.height - PADDING:.1f})"
+        text = draw_text(0, 0, TAG, colour, look.tags[node])
+        pieces.append(f'<g transform="{foot}"><g class="tp-tag">{text}</g></g>')
     if node in look.onward:
         n_folded = scene.part.hidden.get(node)
         pieces.append(draw_handle(box, look.theme, n_folded, below=look.direction == "down", live=look.live))

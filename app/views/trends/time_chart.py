@@ -12,12 +12,12 @@ from topiary.app.names import plural
 from topiary.app.views.text import escape, format_percent, shorten
 
 _DATES = 24.0  # height of the dates below the bars
-_BARS = 30.0  # height of the bars of documents
 _LINE = 15.0  # between two names at the right
 _HEADROOM = 1.4  # height of the picture in multiples of the largest share, at most
 _LETTERS = 24  # of a name at the right
 _FEW = 0.05  # of the mean number of documents of a period: a period with fewer is drawn by itself
 _LEAST_ROOM = 60.0  # at the right, for names
+_UPPER, _POINTS = 95.0, 0.05  # percentile at which the scale of several pictures ends, rounded up to so much
 _DAY = 86_400_000  # milliseconds
 
 
@@ -25,7 +25,8 @@ class Frame(NamedTuple):
     """The size of a picture, and its margins: percentages left, names right, bars and dates below.
 
     A picture without room at the right is for phones: it has no names, and needs a legend, and no text to be seen by
-    pointing.  ``ticks`` is the largest number of dates.
+    pointing.  ``ticks`` is the largest number of dates, ``bars`` the height of the bars of documents; without these it
+    is one of several pictures with one scale, which are chosen whole.
     """
 
     width: float
@@ -35,6 +36,7 @@ class Frame(NamedTuple):
     top: float
     bottom: float
     ticks: int
+    bars: float = 30.0
 
     @property
     def is_for_phones(self) -> bool:
@@ -44,6 +46,7 @@ class Frame(NamedTuple):
 
 WIDE = Frame(1180.0, 400.0, 46.0, 190.0, 12.0, 70.0, 8)
 NARROW = Frame(430.0, 320.0, 40.0, 8.0, 12.0, 68.0, 3)  # for phones
+SMALL, SMALLEST = Frame(402.0, 168.0, 36.0, 8.0, 12.0, 26.0, 5, 0.0), Frame(330.0, 150.0, 36.0, 8.0, 12.0, 26.0, 4, 0.0)
 
 
 class TimeAxis(NamedTuple):
@@ -121,7 +124,11 @@ def _format_day(moment: int) -> str:
 
 
 def draw_lines(
-    axis: TimeAxis, lines: Sequence[TimeLine], label: str, form: Callable[[float], str] = format_percent
+    axis: TimeAxis,
+    lines: Sequence[TimeLine],
+    label: str,
+    form: Callable[[float], str] = format_percent,
+    scale: "Scale | None" = None,
 ) -> str:
     """Return a picture with a line and its 90 % band for every topic.
 
@@ -131,17 +138,40 @@ def draw_lines(
         What the picture shows, for people who do not see it.
     form : (share) -> str
         Writes a share.
+    scale : Scale, optional
+        That of several pictures; what is above its end is cut, and marked.
     """
     known = [line for line in lines if np.isfinite(line.mean).any()]
     highest = max((float(np.nanmax(line.high)) for line in known), default=0.0)
     largest = max((float(np.nanmax(line.mean)) for line in known), default=0.0)
     ticks = choose_ticks(min(highest, _HEADROOM * largest))  # bands of few documents may be cut at the top
-    top = max(ticks[-1], 1e-9)
+    ticks, top = scale or (ticks, max(ticks[-1], 1e-9))
     bodies = "".join(_draw_line(axis, line, top) for line in lines)
     frame = axis.frame
     ends = [(_place_share(frame, _find_last(line.mean), top), line) for line in known]
     body = _draw_grid(frame, ticks, top) + bodies + _draw_names(frame, ends)
     return _draw_frame(axis, label, body, lines, form)
+
+
+class Scale(NamedTuple):
+    """The shares at the lines of a picture, and that at its upper end."""
+
+    ticks: Sequence[float]
+    top: float
+
+
+def choose_scale(upper: Sequence[NDArray[np.float64]]) -> Scale:
+    """Return the scale of several small pictures, from the upper ends of their intervals: 5 % of these may be cut.
+
+    >>> choose_scale([np.array([0.1, 0.42])])
+    Scale(ticks=[0.0, 0.2, 0.4], top=0.45)
+    """
+    ends = np.concatenate(upper)
+    ends = ends[np.isfinite(ends)]
+    highest = float(np.percentile(ends, _UPPER)) if len(ends) else 0.0
+    top = math.ceil(highest / _POINTS - 1e-9) * _POINTS if highest > _POINTS else choose_ticks(highest)[-1]
+    step = choose_ticks(2 * top)[1]  # two lines or so
+    return Scale([place * step for place in range(int(top / step + 1e-9) + 1)], round(top, 12))
 
 
 def choose_ticks(highest: float) -> list[float]:
@@ -190,7 +220,7 @@ def _draw_line(axis: TimeAxis, line: TimeLine, top: float) -> str:
     band = _draw_band(axis, line.low, line.high, top, f'class="tr-band" data-key="{line.key}" fill="{line.colour}"')
     parts = [band]
     for stretch in _list_stretches(axis, np.isfinite(line.mean)):
-        heights = [_place_share(axis.frame, line.mean[place], top) for place in stretch]
+        heights = [_place_share(axis.frame, min(line.mean[place], top), top) for place in stretch]
         points = list(zip([_place_period(axis, place + 0.5) for place in stretch], heights, strict=True))
         if len(points) == 1:
             (x, y), *_ = points
@@ -200,7 +230,15 @@ def _draw_line(axis: TimeAxis, line: TimeLine, top: float) -> str:
         else:
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
             parts.append(f'<polyline class="tr-line" data-key="{line.key}" points="{path}" stroke="{line.colour}"/>')
-    return "".join(parts)
+    return "".join(parts) + _mark_cuts(axis, line, top)
+
+
+def _mark_cuts(axis: TimeAxis, line: TimeLine, top: float) -> str:
+    """Return a small mark at the top over every period whose band is cut there."""
+    with np.errstate(invalid="ignore"):
+        cut = np.flatnonzero(np.isfinite(line.mean) & (line.high > top * 1.001)).tolist()
+    places = "".join(f"M{_place_period(axis, place + 0.5) - 3:.1f} {axis.frame.top:g}l3 -5l3 5z" for place in cut)
+    return f'<path class="tr-cut" d="{places}" fill="{line.colour}"/>' if places else ""
 
 
 def _draw_band(axis: TimeAxis, low: NDArray[np.float64], high: NDArray[np.float64], top: float, attributes: str) -> str:
@@ -272,11 +310,13 @@ def _draw_picked(axis: TimeAxis) -> str:
 
 def _draw_bars(axis: TimeAxis) -> str:
     """Return a bar of the number of documents for every period."""
+    if not axis.frame.bars:
+        return ""
     most = max(int(axis.documents.max(initial=0)), 1)
     base, parts = axis.frame.height - _DATES, []
     for period, documents in enumerate(axis.documents.tolist()):
         x, end = _place_period(axis, period), _place_period(axis, period + 1)
-        tall = _BARS * documents / most
+        tall = axis.frame.bars * documents / most
         gap = min(1.0, (end - x) / 8)
         size = f'width="{end - x - 2 * gap:.1f}" height="{tall:.1f}"'
         parts.append(f'<rect class="tr-bar" x="{x + gap:.1f}" y="{base - tall:.1f}" {size}/>')
@@ -285,20 +325,40 @@ def _draw_bars(axis: TimeAxis) -> str:
 
 def _draw_dates(axis: TimeAxis) -> str:
     """Return the names of some periods below the bars."""
-    names, parts = axis.names, []
-    for period in range(0, len(names), max(1, math.ceil(len(names) / axis.frame.ticks))):
+    parts = []
+    for period, name in _name_dates(axis):
         x = _place_period(axis, period + 0.5)
-        name = escape(names[period].removeprefix("week of "))
-        anchor = "start" if x < axis.frame.left + _LINE else "middle"
-        parts.append(
-            f'<text class="tr-tick" x="{x:.1f}" y="{axis.frame.height - 6:g}" text-anchor="{anchor}">{name}</text>'
-        )
+        anchor = "start" if x < axis.frame.left + _LINE else "middle" if x < axis.frame.width - 2 * _LINE else "end"
+        place = f'x="{x:.1f}" y="{axis.frame.height - 6:g}"'
+        parts.append(f'<text class="tr-tick" {place} text-anchor="{anchor}">{escape(name)}</text>')
     return "".join(parts)
+
+
+def _name_dates(axis: TimeAxis) -> list[tuple[int, str]]:
+    """Return some periods and their names; of days and weeks over some months, those in which a month begins."""
+    names, ticks = axis.names, axis.frame.ticks
+    if axis.unit in ("day", "week"):
+        months = axis.starts[:-1].astype("datetime64[ms]").astype("datetime64[M]")
+        first = [place for place in range(1, len(months)) if months[place] != months[place - 1]]
+        if len(first) > 1:
+            chosen = first[:: math.ceil(len(first) / ticks)]
+            dates = [(place, months[place].item()) for place in chosen]
+            years = {date.year for _, date in dates}
+            return [
+                (place, f"{date:%b}" if len(years) == 1 and number else f"{date:%b %Y}")
+                for number, (place, date) in enumerate(dates)
+            ]
+    return [
+        (period, names[period].removeprefix("week of "))
+        for period in range(0, len(names), max(1, math.ceil(len(names) / ticks)))
+    ]
 
 
 def _draw_places(axis: TimeAxis, lines: Sequence[TimeLine], form: Callable[[float], str]) -> str:
     """Return the places to point at, with what the picture shows there, and the days that they stand for."""
     frame, parts = axis.frame, []
+    if not frame.bars:
+        return ""
     for period, (first, last) in enumerate(axis.days):
         x, end = _place_period(axis, period), _place_period(axis, period + 1)
         size = f'width="{end - x:.1f}" height="{frame.height - _DATES - frame.top:g}"'

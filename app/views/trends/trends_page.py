@@ -8,27 +8,38 @@ import numpy as np
 
 from topiary.app.analysis.filters import DateRange
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.trends import GroupFigure, TimeFigure, TopicEffect, describe_bands
+from topiary.app.analysis.trends import GroupFigure, TimeFigure, TopicChange, TopicEffect, describe_bands
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.html import render
 from topiary.app.views.palette import LIVE
 from topiary.app.views.save_table import draw_save_table
-from topiary.app.views.text import shorten
-from topiary.app.views.trends.controls import MeasuredBy
-from topiary.app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
-from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
+from topiary.app.views.text import format_percent, format_points, shorten
+from topiary.app.views.trends.controls import HeatChoices, MeasuredBy
+from topiary.app.views.trends.heat_map import HeatMap, choose_cells, draw_heat_map, find_largest
+from topiary.app.views.trends.time_chart import (
+    NARROW,
+    SMALL,
+    SMALLEST,
+    WIDE,
+    Frame,
+    TimeAxis,
+    TimeLine,
+    choose_scale,
+    draw_lines,
+)
 from topiary.engine.hierarchy.tree import Node
 
 _TABS = (
     ("time", "Over time", "How the shares of topics change from period to period"),
     ("groups", "By group", "How the shares of topics differ between groups of documents"),
 )
-_HEAT_TOPICS = 60  # rows of the heat map
-_HEAT_GROUPS = 16  # columns of it
+MULTIPLES = 6  # topics that are drawn over time with one scale
+_FEW = 5  # documents below which a period is left out of these pictures
+_MANY, _SUREST = 40, 20  # topics above which only the surest changes are listed at first, and how many
 NO_DATES = "No column of this corpus holds dates. Columns … lists the columns, and changes their kinds."
 TYPICAL_WORDS = 30  # of a list
-EFFECT_ROWS = 40  # shown of the table
+EFFECT_ROWS, MOST_ROWS = 10, 400  # shown of the table at first, and at most
 _COLUMNS = (
     ("topic", "Topic", "In the order of popularity"),
     ("group", "Group", "In the order of size"),
@@ -38,6 +49,9 @@ _COLUMNS = (
     ("difference", "Difference", "The mean less that of the documents the group is compared with"),
     ("", "90 % interval", "By documents alone: R − S − √((R − l)² + (u′ − S)²) to R − S + √((u − R)² + (S − l′)²)"),
 )  # fmt: skip
+_SHOWN = (("difference", "Show: difference"), ("share", "Show: share"))
+_ORDERS = (("size", "Order: by size"), ("similarity", "Order: by similarity"))
+_NUMBERED = (("sure", "Numbers: where sure"), ("all", "Numbers: everywhere"))
 _NAMED = 5  # topics of a sentence
 KIND_NAMES = {"date": "date", "number": "number", "category": "category", "text": "text", "id": "identifier"}
 
@@ -86,6 +100,8 @@ class TrendChoices(NamedTuple):
     interval : str
     zoomed : bool
         Whether only the selected range of dates is shown.
+    effects : EffectChoices
+    heat : HeatChoices
     where : sequence of str
         The conditions.
     columns : sequence of ColumnEntry
@@ -102,6 +118,7 @@ class TrendChoices(NamedTuple):
     interval: str
     zoomed: bool
     effects: EffectChoices
+    heat: HeatChoices
     where: Sequence[str]
     columns: Sequence[ColumnEntry]
 
@@ -118,7 +135,9 @@ class TrendPage(NamedTuple):
     effects : sequence of TopicEffect
         The first rows of the table of effects.
     n_effects : int
-        Number of all its rows.
+        Number of rows that it has if all are asked for; 0 if it has them.
+    marked : TopicEffect or None
+        The row of the cell that was chosen.
     typical : TypicalTopics or None
         Topics that are typical of the selected documents; None without conditions.
     words : TypicalWords or None
@@ -143,6 +162,7 @@ class TrendPage(NamedTuple):
     by_group: GroupFigure | None = None
     effects: Sequence[TopicEffect] = ()
     n_effects: int = 0
+    marked: TopicEffect | None = None
     typical: TypicalTopics | None = None
     words: TypicalWords | None = None
     counting: str = ""
@@ -154,30 +174,42 @@ class TrendPage(NamedTuple):
     refining: bool = False
 
 
+class _Answer(NamedTuple):
+    """The sentence that answers, as parts of which every other is stressed, how the picture is read, and the body."""
+
+    sentence: Sequence[str]
+    reading: str
+    body: str
+
+
 def draw_trends(page: TrendPage) -> str:
     """Return the page as HTML."""
     choices, hierarchy = page.choices, page.hierarchy
-    body = ""
+    answer = _Answer((), "", "")
     if page.over_time is not None:
-        body = _draw_over_time(page, page.over_time)
+        answer = _answer_over_time(page, page.over_time)
     elif page.by_group is not None:
-        body = _draw_by_group(page, page.by_group)
+        answer = _answer_by_group(page, page.by_group)
     if page.typical is not None:
-        body += render("trends.typical_card", hierarchy, page.typical, page.words, page.counting)
+        typical = render("trends.typical_card", hierarchy, page.typical, page.words, page.counting)
+        answer = answer._replace(body=answer.body + typical)
     is_time = choices.trend == "time"
     offered = choices.dates if is_time else choices.groups
     topics = [
         (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
         for node in hierarchy.nodes(choices.layer)
     ]
+    layers = [
+        (layer, "Top layer" if layer == hierarchy.n_layers else f"Layer {layer}")
+        for layer in range(hierarchy.n_layers, 0, -1)
+    ]
     return render(
-        "trends.page", page, _TABS, {} if choices.dates or is_time else {"time": NO_DATES},
-        layers=[(layer, f"Layer {layer}") for layer in range(hierarchy.n_layers, 0, -1)],
-        entries=[("", "Largest topics" if is_time else "All topics"), *topics],
-        offered=offered if len(offered) > is_time else (),
+        "trends.page", page, answer, _TABS, {} if choices.dates or is_time else {"time": NO_DATES}, layers=layers,
+        entries=[("", "What changed most" if is_time else "All topics"), *topics], offered=offered,
+        heat=(("cells", _SHOWN), ("ordered", _ORDERS), ("numbers", _NUMBERED)),
         save=draw_save_table(hierarchy, choices.trend, layer=choices.layer),
         closer=draw_refine_selection(choices.where, "", page.selected, page.documents, busy=page.refining),
-        body=body, kinds=KIND_NAMES.items(),
+        kinds=KIND_NAMES.items(),
     )  # fmt: skip
 
 
@@ -186,17 +218,102 @@ def draw_trend_note(sentence: str) -> str:
     return render("trends.note", sentence)
 
 
-def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:
-    hierarchy, choices = page.hierarchy, page.choices
-    heading = f"Layer {choices.layer} over time" if choices.topic is None else hierarchy.title(choices.topic)
+def _answer_over_time(page: TrendPage, figure: TimeFigure) -> _Answer:
+    choices, hierarchy = page.choices, page.hierarchy
+    live = [each for each in figure.changes if each.node not in hierarchy.light] or list(figure.changes)
+    if choices.topic is not None:
+        change = next(each for each in figure.changes if each.node == choices.topic)
+        reading = f"First against last third of the documents · line = {figure.periods.unit}, band = 90 % interval"
+        return _Answer(_describe_change(page, change), reading, _draw_topic(page, figure, choices.topic))
+    drawn = len(figure.series)
+    count = "The one topic" if drawn == 1 else f"The {_COUNTS[drawn]}"
+    reading = (
+        f"{count} that changed most for sure, one scale · line = {figure.periods.unit}, band = 90 % interval · "
+        "no line without documents"
+    )
+    body = render("trends.multiples", hierarchy, _draw_multiples(page, figure)) if drawn else ""
+    return _Answer(_summarise_changes(page, live), reading if drawn else "", body + _draw_changes(page, figure, live))
+
+
+_COUNTS = ("", "one", "two", "three", "four", "five", "six")
+
+
+def _summarise_changes(page: TrendPage, changes: Sequence[TopicChange]) -> Sequence[str]:
+    """Return the sentence that says what changed most, and how many topics went the other way."""
+    sure = [each for each in changes if each.sure]
+    grown, shrunk = [each for each in sure if each.sure > 0], [each for each in sure if each.sure < 0]
+    if not sure:
+        return ("", "", "No topic changed for sure.")
+    first = max(grown or shrunk, key=lambda each: abs(each.difference))
+    other, word = (shrunk, "shrank") if grown else (grown, "grew")
+    number = "no topic" if not other else "one topic" if len(other) == 1 else f"{len(other):,} topics"
+    return (*_describe_change(page, first)[:-1], _write_change(page, first, f"; {number} {word} for sure."))
+
+
+def _describe_change(page: TrendPage, change: TopicChange) -> Sequence[str]:
+    return ("", page.hierarchy.title(change.node), _write_change(page, change, "."))
+
+
+def _write_change(page: TrendPage, change: TopicChange, end: str) -> str:
+    choices = page.choices
+    what = "words" if choices.measured.weigh == "tokens" else "documents, each counted alike"
+    whole = f"of the {what} selected" if choices.where else f"of all {what}"
+    before, after = format_percent(change.before), format_percent(change.after)
+    if not change.sure:
+        return f" did not change for sure: {before} {whole} at first, {after} at last{end}"
+    return f" {'grew' if change.sure > 0 else 'shrank'} from {before} to {after} {whole}{end}"
+
+
+def _draw_multiples(page: TrendPage, figure: TimeFigure) -> list[SimpleNamespace]:
+    """Return the topics that changed most, each with its pictures for wide windows and for phones, of one scale."""
+    known = figure.documents >= _FEW
+    known = known if known.any() else figure.documents > 0
+    colours = {True: "var(--tp-blue)", False: "var(--tp-amber-ink)"}
+    changes = {each.node: each for each in figure.changes}
+    lines = [
+        TimeLine(
+            format_identity(each.node), page.hierarchy.title(each.node), colours[changes[each.node].sure > 0],
+            *(np.where(known, values, np.nan) for values in (each.mean, each.low, each.high)),
+        )
+        for each in figure.series
+    ]  # fmt: skip
+    scale = choose_scale([line.high for line in lines])
+    multiples = []
+    for each, line in zip(figure.series, lines, strict=True):
+        pictures = []
+        for style, frame in (("tr-wide", SMALL), ("tr-narrow", SMALLEST)):
+            axis = _make_axis(page, figure, frame)
+            pictures.append((style, draw_lines(axis, [line], f"{line.title} by {axis.unit}", scale=scale)))
+        multiples.append(SimpleNamespace(change=changes[each.node], pictures=pictures))
+    return multiples
+
+
+def _draw_changes(page: TrendPage, figure: TimeFigure, changes: Sequence[TopicChange]) -> str:
+    """Return all topics with their shares in the first and the last third; of very many, the surest first."""
+    most = max((max(each.before, each.after) for each in changes), default=0.0) or 1.0
+    ranked = sorted(changes, key=lambda each: (-abs(each.sure), -abs(each.difference)))
+    n_first = len(ranked) if len(ranked) <= _MANY else _SUREST
+    first, others = (
+        sorted(each, key=lambda change: -change.difference) for each in (ranked[:n_first], ranked[n_first:])
+    )
+    return render("trends.changes", page, figure, first, others, most)
+
+
+def _draw_topic(page: TrendPage, figure: TimeFigure, topic: Node) -> str:
+    """Return the large picture of a topic, in which dates are selected, and that of its children."""
     children = "" if page.children is None else _draw_figure(page, page.children)
     starts = figure.periods.starts
     days: tuple[str, ...] = ()
     if len(starts) > 1:
         ends = page.picked or (float(starts[0]), float(starts[-1]) - 1.0)
         days = tuple(map(_format_day, ends))
-    bands = describe_bands(figure.samples)
+    bands, heading = describe_bands(figure.samples), page.hierarchy.title(topic)
     return render("trends.over_time", page, heading, _draw_figure(page, figure), days, bands, children)
+
+
+def _make_axis(page: TrendPage, figure: TimeFigure, frame: Frame) -> TimeAxis:
+    picked = _find_picked(page, figure)
+    return TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents, frame, picked, brush=frame.bars > 0)
 
 
 def _draw_figure(page: TrendPage, figure: TimeFigure) -> str:
@@ -209,12 +326,11 @@ def _draw_figure(page: TrendPage, figure: TimeFigure) -> str:
         )
         for place, each in enumerate(figure.series)
     ]  # fmt: skip
-    unit, picked = figure.periods.unit, _find_picked(page, figure)
-    label = f"Shares of {len(lines)} topics by {unit}"
-    pictures = []
-    for style, frame in (("tr-wide", WIDE), ("tr-narrow", NARROW)):
-        axis = TimeAxis(unit, figure.periods.starts, figure.documents, frame, picked, brush=True)
-        pictures.append((style, draw_lines(axis, lines, label)))
+    label = f"Shares of {len(lines)} topics by {figure.periods.unit}"
+    pictures = [
+        (style, draw_lines(_make_axis(page, figure, frame), lines, label))
+        for style, frame in (("tr-wide", WIDE), ("tr-narrow", NARROW))
+    ]
     return render("trends.figure", pictures, lines)
 
 
@@ -234,42 +350,54 @@ def _format_day(moment: float) -> str:
     return str(np.datetime64(int(moment), "ms").astype("datetime64[D]")) if np.isfinite(moment) else ""
 
 
-def _draw_by_group(page: TrendPage, figure: GroupFigure) -> str:
+def _answer_by_group(page: TrendPage, figure: GroupFigure) -> _Answer:
     hierarchy, choices = page.hierarchy, page.choices
-    missing = figure.shares.missing
-    note = f"▲▼: differs from all other groups together beyond chance among {figure.effects.comparisons:,} comparisons."
-    if missing:
-        note += f" {missing:,} documents have no value, or one that few documents have, and are left out."
-    if len(figure.groups.names) > _HEAT_GROUPS:
-        note += f" The {_HEAT_GROUPS} largest of {len(figure.groups.names)} groups are shown; the table has all."
-    title = bar_chart = ""
-    if choices.topic is not None:
-        column = hierarchy.place(choices.topic)
-        bars = [
-            GroupBar(
-                name, condition, float(figure.shares.mean[group, column]), float(figure.low[group, column]),
-                float(figure.high[group, column]), int(figure.shares.documents[group]),
-            )
-            for group, (name, condition) in enumerate(zip(figure.groups.names, figure.groups.conditions, strict=True))
-        ]  # fmt: skip
-        bars.sort(key=lambda bar: -bar.mean if np.isfinite(bar.mean) else np.inf)
-        bar_chart = draw_group_bars(bars, float(figure.everywhere[column]), bands=describe_bands(figure.samples))
-        title = hierarchy.title(choices.topic)
-    heat = draw_heat_map(_make_heat_map(hierarchy, figure))
-    return render("trends.by_group", page, title, bar_chart, _draw_effects(page, figure), heat, note)
+    if len(figure.groups.names) < 2:
+        return _Answer(("", "", f"“{choices.column}” has a single group, so there is nothing to compare."), "", "")
+    cells = choose_cells(hierarchy, figure, choices.heat)
+    largest = find_largest(hierarchy, figure, cells)
+    group = figure.group if figure.group is not None else largest[1] if largest else cells.groups[0]
+    shown = len(cells.nodes) * len(cells.groups)
+    reading = (
+        f"Difference to all other groups of {choices.column}, in points · number = sure after "
+        f"{figure.effects.comparisons:,} comparisons · {cells.sure} of {shown:,} cells are"
+    )
+    picture = draw_heat_map(hierarchy, figure, cells, choices.heat, group)
+    body = render(
+        "trends.by_group", page, figure, cells, picture, _draw_effects(page, figure),
+        _list_heads(figure, cells), figure.groups.names[group],
+    )  # fmt: skip
+    return _Answer(_describe_largest(page, figure, largest), reading, body)
+
+
+def _describe_largest(page: TrendPage, figure: GroupFigure, largest: tuple[Node, int] | None) -> Sequence[str]:
+    """Return the sentence about the largest sure difference."""
+    if largest is None:
+        return ("", "", f"No group of {page.choices.column} differs for sure.")
+    node, group = largest
+    column = page.hierarchy.place(node)
+    share, difference = float(figure.shares.mean[group, column]), float(figure.effects.value[group, column])
+    what = "words" if page.choices.measured.weigh == "tokens" else "documents"
+    points = f"{format_points(abs(difference))[1:]} points {'more' if difference > 0 else 'less'} than elsewhere."
+    sentence = f" differs most: {page.hierarchy.title(node)} is {format_percent(share)} of its {what}, {points}"
+    return ("", figure.groups.names[group], sentence)
+
+
+def _list_heads(figure: GroupFigure, cells: HeatMap) -> list[tuple[str, str, int, bool]]:
+    """Return the groups that can have a column: condition, name, documents, and whether each has one."""
+    groups = zip(figure.groups.conditions, figure.groups.names, figure.shares.documents.tolist(), strict=True)
+    return [(*each, place in cells.groups) for place, each in enumerate(groups)]
 
 
 def _draw_effects(page: TrendPage, figure: GroupFigure) -> str:
-    """Return the choice of groups, and the first rows of the table of effects."""
+    """Return the rows of the table of effects, with the other group that a chosen one is compared with."""
     hierarchy, choices = page.hierarchy, page.choices.effects
     offered = [(name, shorten(name, 40)) for name in figure.groups.names]
-    entries = [("", "Each group"), *offered]
     others = [("", "all other groups"), *(entry for entry in offered if entry[0] != choices.group)]
     heads = [_describe_head(*column, choices.order) for column in _COLUMNS]
-    return render(
-        "trends.effects", hierarchy, figure.groups.names, entries, others, choices, heads, page.effects,
-        page.n_effects, figure.contrast.comparisons, _summarise(hierarchy, figure),
-    )  # fmt: skip
+    rows = [each for each in page.effects if each != page.marked]
+    rows = rows if page.marked is None else [page.marked, *rows]
+    return render("trends.effects", page, figure, others, heads, rows, _summarise(hierarchy, figure))
 
 
 def _describe_head(name: str, word: str, tip: str, order: str) -> SimpleNamespace:
@@ -297,18 +425,3 @@ def _summarise(hierarchy: Hierarchy, figure: GroupFigure) -> list[tuple[str, str
             more = f" and {len(order) - _NAMED:,} more" if len(order) > _NAMED else ""
             sentences.append((f"{word} in {ours} than in {theirs}:", f"{titles}{more}."))
     return sentences or [("", f"No topic differs beyond chance between {ours} and {theirs}.")]
-
-
-def _make_heat_map(hierarchy: Hierarchy, figure: GroupFigure) -> GroupTable:
-    live = [node for node in figure.nodes if node not in hierarchy.light][:_HEAT_TOPICS]
-    columns = [hierarchy.place(node) for node in live]
-    groups = slice(0, _HEAT_GROUPS)
-    signs = np.sign(figure.effects.value) * figure.effects.beyond
-    return GroupTable(
-        figure.groups.names[groups],
-        figure.shares.documents[groups].tolist(),
-        [format_identity(node) for node in live],
-        [hierarchy.title(node) for node in live],
-        figure.shares.mean[groups][:, columns],
-        np.nan_to_num(signs)[groups][:, columns].astype(np.int8),
-    )

@@ -265,6 +265,7 @@ class DldaKernel(AveragingKernel):
             samples, etas = new.phi, (0.0,) * len(new.phi)
         if guide:
             guide.hold_topics(old.phi, new.phi)
+            new = new._replace(r=guide.cut_top(new.r))
         shown = averages.LayerMeans(state.mean, state.averaged, state.variance, state.mean_r)
         means = averages.update_layer_means(shown, samples, etas, new.r, moves.update_mean, averages.count_memory(t))
         if guide:

@@ -221,6 +221,7 @@ class DpfaKernel(AveragingKernel):
         shown = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
         if guide:
             guide.hold_topics([state.phi], [new.phi])
+            new = new._replace(shapes=guide.cut_top(new.shapes))
         mean = update_means(shown, new, sample, eta, t, self.pool)
         if guide:
             guide.hold_mean(averages.TopicMean(*shown[:3]), averages.TopicMean(*mean[:3]))

@@ -41,7 +41,7 @@ from topiary.engine.pool import Pool
 from topiary.engine.steering.apply import apply_edit
 from topiary.engine.steering.draft import copy_topics, pad_topics
 from topiary.engine.steering.edit import KINDS, PLACE, Edit, EditResult
-from topiary.engine.steering.guide import cut_removed, hide_banned, keep_steering, read_guide, restore_steering
+from topiary.engine.steering.guide import hide_banned, keep_steering, read_guide, restore_steering
 from topiary.engine.streams import Address
 from topiary.engine.topic_moves import averages, concentrations
 from topiary.engine.topic_moves.rows import LayerAddress
@@ -135,7 +135,9 @@ class LdaGibbsKernel(AveragingKernel):
         if not state.steering:
             return state.alpha if len(state.alpha) else self.config.expand_alpha(n_topics)
         given = self.config.expand_alpha(min(n_topics, self.config.layers[0]))
-        return cut_removed(state.alpha if len(state.alpha) else pad_topics(given, n_topics), state.steering)
+        alpha = state.alpha if len(state.alpha) else pad_topics(given, n_topics)
+        guide = read_guide(state.steering, (np.arange(n_topics),))
+        return guide.cut_top(alpha) if guide else alpha
 
     def _get_beta(self, state: State) -> FloatArray:
         """Return beta of every word, (V,): learnt or given."""

@@ -11,9 +11,8 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_ide
 from topiary.app.views.compare.summary import summarise_changes
 from topiary.app.views.compare.table import PairListing, draw_edge_legend, draw_pair_table
 from topiary.app.views.compare.trees import choose_first_cut, draw_compare_picture, draw_trees
-from topiary.app.views.explore.controls import ControlState, draw_controls
+from topiary.app.views.explore.tree_head import draw_share_bar
 from topiary.app.views.runs.kpis import CARDS, draw_preview
-from topiary.app.views.tree.picture import TreeChoice
 
 
 @pytest.fixture
@@ -35,12 +34,10 @@ def test_cards_of_popular_topics_are_pictures_and_not_pixels_by_name(hierarchy: 
 
 def test_roots_are_small_pictures_until_they_have_a_name(hierarchy: Hierarchy) -> None:
     root = hierarchy.nodes(2)[0]
-    state = ControlState(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    assert draw_controls(hierarchy, TreeChoice((root,)), state).count("<img") == 1
-    named = replace(hierarchy, labels={root: "the round ones"})
-    html = draw_controls(named, TreeChoice((root,)), state)
-    assert "<img" not in html
-    assert '<span title="the round ones">the round ones</span>' in html
+    assert draw_share_bar(hierarchy, 2, (root,), 900.0).count("<img") == 3
+    html = draw_share_bar(replace(hierarchy, labels={root: "the round ones"}), 2, (root,), 900.0)
+    assert html.count("<img") == 2
+    assert ">the round ones</button>" in html
 
 
 def test_a_comparison_of_images_speaks_of_no_words(comparison: Comparison) -> None:

@@ -214,6 +214,6 @@ def test_the_picture_of_a_topic_in_two_hundred_periods_takes_under_ten_kilobytes
     share = np.random.default_rng(1).random(n)
     series = TopicSeries(Node(1, 0), share, share - 0.1, share + 0.1)
     cut = Periods("day", np.arange(n + 1) * 86_400_000, np.zeros(0, np.int32))
-    figure = TimeFigure(cut, np.ones(n, np.int64), [series], (), (), 1, 0, n)
+    figure = TimeFigure(cut, np.ones(n, np.int64), [series], (), 1, 0, n)
     drawn = draw_topic_trends(ReportTrends({1: figure}), hierarchy, Node(1, 0))
     assert 2000 < len(drawn) < 10_000  # so that 224 topics are within 5 MB

@@ -77,7 +77,7 @@ class Session:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, comparison: Comparison | None = None, **fields: Any) -> None:
         self.comparison = comparison or changed()
-        self.view = View(**({"page": "compare", "run": 8, "threshold": 1.0} | fields))
+        self.view = View(**({"page": "compare", "run": 8, "threshold": 1.0, "whole": "shown"} | fields))
         self.feed = Feed(run_row(7), run_row(8))
         self.ticks: list[Callable[[Tick], None]] = []
         self.asked: list[compare_reading.ComparisonRequest] = []
@@ -131,7 +131,8 @@ def test_without_a_click_a_run_is_compared_with_the_latest_other_run_of_its_corp
     assert session.shown("a")
     assert session.shown("b")
     assert "What changed" in session.page._table.html
-    assert "no other seed yet" in session.page._lead.html
+    assert "one seed each:" in session.page._head.html
+    assert "no other seed yet" in session.page._numbers.html
     assert session.view.partner == 0
 
 
@@ -303,11 +304,11 @@ def test_a_class_tints_the_topics_of_the_run_that_predicts_it_on_screen_and_in_t
     session = Session(monkeypatch, comparison)
     files: list[dict[str, Any]] = []
     monkeypatch.setattr(session.page._trees["b"], "_send_msg", files.append)
-    assert "medicine &amp; more</option>" in session.page._legend.html
+    assert "medicine &amp; more</option>" in session.page._head.html
     most = rank_classes(comparison)[0].label
-    assert f'<option value="{most}" selected>' in session.page._legend.html, "without a choice, what differs most"
+    assert f'<option value="{most}" selected>' in session.page._head.html, "without a choice, what differs most"
     assert session.page._trees["b"].svg.count("tp-tint") == len(session.shown("b"))
-    assert session.page._lead.html.count("--tp-speaks") + session.page._lead.html.count("--tp-denies") == 5
+    assert session.page._lead.html.count("--tp-speaks") + session.page._lead.html.count("--tp-denies") == 6
     session.handle("label", value="4")  # no class
     assert "tp-tint" not in session.page._trees["b"].svg
     assert "--tp-speaks" not in session.page._lead.html
@@ -320,7 +321,7 @@ def test_a_class_tints_the_topics_of_the_run_that_predicts_it_on_screen_and_in_t
     assert "weight for medicine &amp; more" in files[0]["text"]
     session.handle("root", side="b", id=format_identity(comparison.b.nodes(2)[0]))
     assert session.page._trees["b"].svg.count("tp-tint") == len(session.shown("b"))
-    assert "option" not in Session(monkeypatch).page._legend.html
+    assert 'data-change="label"' not in Session(monkeypatch).page._head.html
 
 
 @pytest.mark.parametrize("form", ["svg", "png"])
@@ -465,17 +466,28 @@ def test_the_page_begins_with_a_sentence_on_what_labels_bought_and_what_they_cos
     session = Session(monkeypatch, comparison, run=0)
     session.accuracies = (None, LabelAccuracy(0.957, "test", 0.23))
     session.view.run = 8
-    assert session.page._lead.html.startswith('<p class="cm-say"')
     assert (
-        ">With labels the topics predict 96% of the test labels correctly, at about the same point perplexity; "
-        in session.page._lead.html
+        ">With labels the topics name the right label for 96% of test documents; "
+        "point perplexity is about the same.</p>" in session.page._head.html
     )
+    assert "The commonest class alone: 23% · " in session.page._head.html
     assert "the commonest class has 23% of the documents" in session.page._numbers.html
     assert "907.0 → 908.0" in session.page._numbers.html
     session.view.snapshot = 2  # the perplexity is that of the newest snapshot
     session.feed.newest[8] = SimpleNamespace(number=4, minibatch=900)
     session.ticks[0](Tick(rows=frozenset({8})))
-    assert "With labels the topics predict 96% of the test labels correctly;" in session.page._lead.html
+    assert ">With labels the topics name the right label for 96% of test documents.</p>" in session.page._head.html
+
+
+def test_the_page_has_what_changed_first_and_the_rest_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(monkeypatch, whole="hidden")
+    page = session.page
+    assert "What changed in the trees" in page._moved.html
+    assert (page._table.html, page._numbers.html, page._trees["a"].svg, page._settings.visible) == ("", "", "", False)
+    session.handle("whole")
+    assert session.view.whole == "shown"
+    assert all((page._table.html, page._numbers.html, page._trees["a"].svg, page._settings.visible))
+    assert "cm-whole" in page.page.css_classes
 
 
 def test_the_settings_tell_the_point_perplexity_of_both(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
-from topiary.app.machine import find_asset
-from topiary.app.pages.components import Board, TreeView, ask_before_changes, list_refused, make_asset_url
+from topiary.app.machine import find_asset, make_asset_url
+from topiary.app.pages.components import Board, TreeView, ask_before_changes, list_refused
 from topiary.app.pages.messages import LatestRequest
 
 

@@ -24,7 +24,7 @@ from topiary.app.views.tree.opening import choose_first_roots
 from topiary.app.views.tree.picture import TreeChoice, cut_tree
 from topiary.engine.hierarchy.tree import Node
 
-_WORD = re.compile(r'class="ex-word"[^>]*>([^<]+)</button><i')
+_WORD = re.compile(r'<li><button class="ex-word"[^>]*>([^<]+)</button><i')
 
 
 class Feed:
@@ -53,7 +53,7 @@ class Session:
     """An explore page with everything around it replaced; ``tasks`` are what it wants done elsewhere."""
 
     def __init__(self, hierarchy: Hierarchy | None, **fields: Any) -> None:
-        self.view = View(**({"page": "explore", "run": 7, "picture": "tree"} | fields))
+        self.view = View(**({"page": "explore", "run": 7, "picture": "tree", "tab": "list-more"} | fields))
         self.feed = Feed(hierarchy)
         self.ticks: list[Callable[[Tick], None]] = []
         self.tasks: list[Callable[[], Any]] = []
@@ -73,8 +73,8 @@ class Session:
     def shown(self) -> set[str]:
         return set(re.findall(r'data-id="(L\d+:\d+)" role="treeitem"', self.page._tree.svg))
 
-    def chips(self) -> list[str]:
-        return re.findall(r'class="ex-chip" data-key="([^"]+)"', self.page._controls.html)
+    def roots(self) -> list[str]:
+        return [format_identity(root) for root in self.page.choice.roots]
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def session(hierarchy: Hierarchy) -> Session:
 def test_the_first_view_shows_the_most_popular_topics_without_a_click(session: Session, hierarchy: Hierarchy) -> None:
     first = format_identity(hierarchy.at_rank(3, 1))
     assert first in session.shown()
-    assert session.chips()[0] == first
+    assert session.roots()[0] == first
     assert f'data-key="{first}"' in session.page._detail.html
     assert session.view.roots == ()
 
@@ -110,7 +110,7 @@ def test_a_snapshot_written_while_an_older_one_is_read_is_read_next(session: Ses
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert len(session.tasks) == before
     for _ in range(2):
-        session.page._latest._receive((7, 0), session.page._receive, FetchedHierarchy(7, 0, hierarchy, ()))
+        session.page._latest._receive((7, 0), session.page._receive, FetchedHierarchy(7, 0, hierarchy))
         assert len(session.tasks) == before + 1
 
 
@@ -153,7 +153,7 @@ def test_a_click_selects_the_topic_everywhere(session: Session, hierarchy: Hiera
 
 
 def test_folding_hides_topics_and_unfolding_brings_them_back(session: Session) -> None:
-    before, root = session.shown(), session.chips()[0]
+    before, root = session.shown(), session.roots()[0]
     session.handle("toggle", id=root)
     assert session.view.closed == (root,)
     assert session.shown() < before
@@ -162,10 +162,10 @@ def test_folding_hides_topics_and_unfolding_brings_them_back(session: Session) -
 
 
 def test_changing_the_tree_makes_its_roots_part_of_the_link(session: Session) -> None:
-    chips = session.chips()
+    roots = session.roots()
     session.handle("threshold", value="2.5")
     assert session.view.threshold == 2.5
-    assert list(session.view.roots) == chips
+    assert list(session.view.roots) == roots
 
 
 def test_as_in_the_paper_a_narrow_model_has_a_tree_and_it_is_said_at_which_threshold() -> None:
@@ -177,42 +177,68 @@ def test_as_in_the_paper_a_narrow_model_has_a_tree_and_it_is_said_at_which_thres
     assert "<output>2</output>" in session.page._controls.html
     session.handle("detail", value="normal")
     assert session.view.threshold is None
-    assert "<output>" not in session.page._controls.html
+    assert 'data-input="threshold"' not in session.page._controls.html
 
 
-def list_strip(session: Session) -> list[str]:
-    """The topics of the strip above the tree."""
-    return re.findall(r'data-do="root" data-id="([^"]+)"', session.page._tops.html)
+def list_bar(session: Session) -> list[tuple[str, bool]]:
+    """The topics of the bar above the tree, and whether each is marked as a root."""
+    cell = r'role="gridcell"[^>]*?( aria-current="true")?><button data-do="root" data-id="([^"]+)"'
+    cells = re.findall(cell, session.page._tops.html)
+    return [(key, bool(mark)) for mark, key in cells]
 
 
-def test_all_top_topics_are_there_those_not_in_the_tree_in_a_strip_above_it(hierarchy: Hierarchy) -> None:
+def test_all_topics_of_the_top_layer_stand_above_the_tree_and_a_click_makes_one_the_root(hierarchy: Hierarchy) -> None:
     session = Session(hierarchy)
-    tops = [format_identity(node) for node in hierarchy.nodes(3) if node not in hierarchy.light]
-    strip, before = list_strip(session), session.shown()
-    assert strip == [key for key in tops if key not in before]
-    assert strip
-    assert f'aria-label="{len(strip)} more top topics"' in session.page._tops.html
-    session.handle("root", id=strip[0])
-    assert session.view.roots == (strip[0],)
+    tops, before = [format_identity(node) for node in hierarchy.nodes(3)], session.shown()
+    assert list_bar(session) == [(key, key == tops[0]) for key in tops]
+    session.handle("root", id=tops[2])
+    assert session.view.roots == (tops[2],)
     assert len(session.shown()) > 1
-    assert list_strip(session) == [key for key in tops if key != strip[0]]
+    assert list_bar(session) == [(key, key == tops[2]) for key in tops]
     again = Session(hierarchy, **from_query(to_query(session.view)))
     assert again.shown() == session.shown()
     session.handle("popular")
     assert session.shown() == before
     session.handle("picture", value="map")
-    assert list_strip(session) == []
+    assert list_bar(session) == []
 
 
-def test_background_topics_of_the_top_layer_are_no_first_roots_and_stand_at_the_end_of_the_strip() -> None:
+def test_background_topics_of_the_top_layer_are_no_first_root_but_are_in_the_bar() -> None:
     hierarchy = make_hierarchy((60, 25, 8))
     first = hierarchy.at_rank(3, 1)
     spread = tuple(np.full(width, 0.05, np.float32) for width in (60, 25, 8))
     spread[2][first.column] = 0.9
     session = Session(replace(hierarchy, spread=spread))
     assert format_identity(first) not in session.shown()
-    assert list_strip(session)[-1] == format_identity(first)
-    assert "Background topic</span>" in session.page._tops.html
+    assert (format_identity(first), False) in list_bar(session)
+
+
+def test_topics_in_every_kind_of_text_are_set_apart_together_and_come_back() -> None:
+    hierarchy = make_hierarchy((60, 25, 8))
+    first = hierarchy.at_rank(3, 1)
+    spread = tuple(np.full(width, 0.05, np.float32) for width in (60, 25, 8))
+    spread[2][first.column] = 0.9
+    session = Session(replace(hierarchy, spread=spread), picture="topics")
+    assert 'data-do="apart" data-value="" aria-pressed="false"' in session.page._controls.html
+    session.handle("apart")
+    assert session.view.hidden == (format_identity(first),)
+    assert 'data-do="apart" data-value="" aria-pressed="true"' in session.page._controls.html
+    session.handle("apart")
+    assert session.view.hidden == ()
+
+
+def test_a_short_panel_is_unfolded_by_a_click_and_stays_so(hierarchy: Hierarchy) -> None:
+    session = Session(hierarchy, tab="")
+    assert "Technical figures" not in session.page._detail.html
+    session.handle("rest")
+    assert session.view.tab == "more"
+    assert "Technical figures" in session.page._detail.html
+
+
+def test_the_documents_of_a_topic_are_those_that_were_counted(hierarchy: Hierarchy) -> None:
+    session, topic = Session(hierarchy), format_identity(hierarchy.nodes(2)[0])
+    session.handle("documents", id=topic)
+    assert (session.view.page, session.view.where) == ("documents", (f"{topic}=0.2..",))
 
 
 def test_a_root_of_the_top_layer_leads_down_and_one_of_layer_one_up(hierarchy: Hierarchy) -> None:
@@ -235,12 +261,12 @@ def test_more_detail_draws_more_and_the_rule_is_in_the_caption(hierarchy: Hierar
 
 
 def test_up_cannot_be_chosen_where_nothing_is_above(hierarchy: Hierarchy) -> None:
-    up = r'data-value="up"[^>]*?( disabled)?>Up'
+    up = r'data-value="up"[^>]*?( disabled| title)[^>]*>Up'
     for layer, is_closed in ((3, True), (2, False)):
         session = Session(hierarchy, roots=(format_identity(hierarchy.at_rank(layer, 1)),))
         found = re.search(up, session.page._controls.html)
         assert found
-        assert bool(found[1]) == is_closed
+        assert (found[1] == " disabled") == is_closed
 
 
 def test_the_chosen_topic_is_marked_so_that_the_list_scrolls_to_it(session: Session, hierarchy: Hierarchy) -> None:
@@ -262,12 +288,14 @@ def test_where_nothing_is_joined_the_next_threshold_is_offered_on_the_canvas() -
 def test_roots_that_are_no_longer_joined_do_not_stay_while_training_goes_on() -> None:
     hierarchy = make_hierarchy((60, 25, 8))
     session = Session(hierarchy)
+    session.handle("detail", value="paper")
     first = hierarchy.at_rank(3, 1)
+    assert format_identity(first) in session.roots()
     flat = hierarchy.phi[2].copy()
     flat[:, first.column] = 1 / 25
     session.feed.hierarchies[None] = replace(hierarchy, phi=(*hierarchy.phi[:2], flat), minibatch=900, snapshot=4)
     session.ticks[0](Tick(snapshots=frozenset({7})))
-    assert format_identity(first) not in session.chips() or session.page.choice.threshold < 5
+    assert format_identity(first) not in session.roots()
 
 
 def listed(session: Session) -> str:
@@ -290,7 +318,12 @@ def test_the_list_stays_on_its_layer_when_the_tree_changes(session: Session) -> 
 
 @pytest.mark.parametrize(
     ("fields", "layer"),
-    [({"roots": ("L3:1",)}, "3"), ({"roots": ("L1:4", "L2:1")}, "2"), ({"layer": 2}, "2"), ({"tab": "layer"}, "1")],
+    [
+        ({"roots": ("L3:1",)}, "3"),
+        ({"roots": ("L1:4", "L2:1")}, "2"),
+        ({"layer": 2}, "2"),
+        ({"tab": "layer-list"}, "1"),
+    ],
 )
 def test_a_link_without_a_layer_lists_that_of_its_roots(
     hierarchy: Hierarchy, fields: dict[str, Any], layer: str
@@ -307,25 +340,29 @@ def test_the_layer_chosen_is_still_listed_after_only_the_tree_was_shown(
     assert "ex-only" in session.page.page.css_classes
     session.handle("select", id="")
     session.handle("wide")
-    assert session.page.page.css_classes == ["ex-page"]
+    assert session.page.page.css_classes == ["ex-page", "ex-listed", "ex-outlined"]
     assert listed(session) == "1"
 
 
-def test_to_search_brings_the_list_back_where_only_the_tree_is_shown(session: Session) -> None:
-    session.handle("wide")
-    session.handle("search")
-    assert (session.view.tab, session.page.page.css_classes) == ("", ["ex-page"])
-    assert "data-autofocus" in session.page._list.html
+def test_a_search_opens_the_list_until_it_is_empty_again(hierarchy: Hierarchy) -> None:
+    session = Session(hierarchy, tab="")
+    assert "ex-listed" not in session.page.page.css_classes
+    session.handle("search", value="word2")
+    assert "ex-listed" in session.page.page.css_classes
+    assert "ex-card" in session.page._list.html
+    session.handle("search", value="")
+    assert "ex-listed" not in session.page.page.css_classes
+    assert "ex-card" not in session.page._list.html
 
 
 def test_the_link_of_a_view_shows_the_same_tree(session: Session, hierarchy: Hierarchy) -> None:
     session.handle("threshold", value="1")
     session.handle("pin", id=format_identity(hierarchy.at_rank(3, 4)))
-    session.handle("toggle", id=session.chips()[0])
+    session.handle("toggle", id=session.roots()[0])
     session.handle("part", value="unique")
     again = Session(hierarchy, **from_query(to_query(session.view)))
     assert again.shown() == session.shown()
-    assert again.chips() == session.chips()
+    assert again.roots() == session.roots()
 
 
 def test_a_root_is_replaced_added_and_removed(session: Session, hierarchy: Hierarchy) -> None:
@@ -341,7 +378,7 @@ def test_a_root_is_replaced_added_and_removed(session: Session, hierarchy: Hiera
 
 
 def test_a_hidden_topic_can_be_shown_again(session: Session) -> None:
-    node = sorted(session.shown() - set(session.chips()))[0]
+    node = sorted(session.shown() - set(session.roots()))[0]
     session.handle("hide", id=node)
     assert node not in session.shown()
     assert "1 hidden" in session.page._controls.html
@@ -350,7 +387,7 @@ def test_a_hidden_topic_can_be_shown_again(session: Session) -> None:
 
 
 def test_the_only_root_cannot_be_hidden_and_it_is_said_why(session: Session) -> None:
-    root = session.chips()[0]
+    root = session.roots()[0]
     session.handle("root", id=root)
     before = to_query(session.view)
     assert re.search(r'data-do="hide"[^>]* disabled title="The tree has no other root[^"]*"', session.page._detail.html)
@@ -381,7 +418,7 @@ def test_a_chosen_topic_that_is_not_drawn_can_be_shown_in_the_tree(hierarchy: Hi
 
 
 def test_a_hidden_topic_is_shown_in_the_tree_again(session: Session) -> None:
-    node, other = sorted(session.shown() - set(session.chips()))[:2]
+    node, other = sorted(session.shown() - set(session.roots()))[:2]
     session.handle("hide", id=node)
     session.handle("hide", id=other)
     session.handle("select", id=node)
@@ -414,7 +451,7 @@ def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message
 
 
 def test_a_newer_snapshot_keeps_selection_roots_and_what_is_folded(session: Session, hierarchy: Hierarchy) -> None:
-    root = session.chips()[0]
+    root = session.roots()[0]
     session.handle("toggle", id=root)
     session.handle("select", id=root)
     session.feed.hierarchies[None] = make_hierarchy((40, 20, 8), labels={(3, 1): "new name"})
@@ -440,7 +477,7 @@ def test_a_pinned_snapshot_stays_when_newer_ones_come(hierarchy: Hierarchy) -> N
 
 
 def test_another_run_begins_anew(session: Session) -> None:
-    session.handle("hide", id=sorted(session.shown() - set(session.chips()))[0])
+    session.handle("hide", id=sorted(session.shown() - set(session.roots()))[0])
     session.view.page = "watch"
     session.view.run = 8
     session.view.page = "explore"
@@ -486,7 +523,7 @@ def test_a_search_is_part_of_the_address_and_begins_with_it(session: Session) ->
     session.view.search = ""
     assert "searching …" not in session.page._list.html
     session.view.search = "word3"
-    assert 'value="word3"' in session.page._list.html
+    assert 'value="word3"' in session.page._controls.html
     assert "searching …" in session.page._list.html
 
 
@@ -505,7 +542,7 @@ def test_a_word_shows_its_topics_and_passages_until_the_topic_is_chosen_again(se
     assert session.page._detail.html == before
     session.handle("word", value="no such word")
     assert session.page._detail.html == before
-    topic = session.chips()[0]
+    topic = session.roots()[0]
     session.handle("select", id=topic)
     session.handle("word", value=word)
     session.handle("select", id=topic)
@@ -522,7 +559,7 @@ def test_opening_the_page_draws_the_tree_once(hierarchy: Hierarchy, monkeypatch:
 def test_hidden_topics_and_opened_chips_are_in_the_address(hierarchy: Hierarchy) -> None:
     session = Session(make_hierarchy((120, 6)), threshold=0.0)
     session.handle("more", layer=1)
-    gone = sorted(session.shown() - set(session.chips()))[0]
+    gone = sorted(session.shown() - set(session.roots()))[0]
     session.handle("hide", id=gone)
     again = Session(make_hierarchy((120, 6)), **from_query(to_query(session.view)))
     assert gone not in again.shown()
@@ -557,7 +594,7 @@ def test_the_lines_that_changed_with_the_newest_snapshot_are_counted_beneath_the
 
 
 def test_words_go_by_relevance_until_probability_or_another_lambda_is_asked_for(hierarchy: Hierarchy) -> None:
-    session, node = Session(hierarchy, threshold=1.5, layer=2, tab="layer"), hierarchy.at_rank(2, 1)
+    session, node = Session(hierarchy, threshold=1.5, layer=2, tab="layer-more"), hierarchy.at_rank(2, 1)
     relevant = [word.text for word in hierarchy.top_words(node, 12)]
     probable = [word.text for word in hierarchy.choose_words(1.0).top_words(node, 12)]
     assert relevant != probable
@@ -572,7 +609,7 @@ def test_words_go_by_relevance_until_probability_or_another_lambda_is_asked_for(
         session.handle("relevance", value=value)
         shown = [word.text for word in hierarchy.choose_words(float(value)).top_words(node, 12)]
         assert words(session.page._detail.html) == shown == (expected or shown)
-        assert f"<output>{float(value):.2f}</output>" in session.page._list.html
+        assert f"<output>{float(value):.2f}</output>" in session.page._controls.html
     assert "relevance=0.9" in to_query(session.view)
     assert title
     assert title[0] in session.page._detail.html  # titles stay

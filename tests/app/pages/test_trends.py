@@ -45,7 +45,7 @@ class Session(PageSession):
         return self.page.board.html
 
     def count_lines(self):
-        wide = re.findall(r'<div class="tr-wide">(.*?)</svg>', self.html, re.DOTALL)
+        wide = re.findall(r'class="tr-wide">(.*?)</svg>', self.html, re.DOTALL)
         return sum(each.count("<polyline") for each in wide)
 
     def card(self, heading):
@@ -59,15 +59,20 @@ def db(tmp_path):
     opened.close()
 
 
-def test_topics_over_time_are_drawn_and_what_grew_is_listed(db):
+def test_what_changed_most_is_drawn_with_one_scale_and_all_topics_are_listed(db):
     session = Session(db)
     assert session.count_lines() == 2
-    grew, shrank = session.card("What grew"), session.card("What shrank")
-    assert grew.count("<li>") == shrank.count("<li>") == 1
-    assert 'data-value="L3:1"' in grew
-    assert "1</button> document has no date" in session.html
-    assert "none of the 2 topics compared" in session.html
-    assert f"all {DOCUMENTS} documents" in session.html
+    up, down = (
+        re.findall(rf'<li class="tr-{side}"><button [^>]*data-value="(.*?)"', session.html) for side in ("up", "down")
+    )
+    assert up == ["L3:1"]
+    assert len(down) == 1
+    assert "The two that changed most for sure, one scale" in session.html
+    assert "; one topic shrank for sure.</p>" in session.html
+    assert "for all 2 together" in session.html
+    assert "1 without a date is left out" in session.html
+    session.say("filter", form={"column": "day", "value": "2004-02-10..2004-02-13"})
+    assert "No topic changed for sure." in session.html
 
 
 def test_a_topic_alone_has_its_children_below(db):
@@ -80,16 +85,50 @@ def test_a_topic_alone_has_its_children_below(db):
     assert (session.view.trend_layer, session.view.trend_topic) == (1, ())
 
 
-def test_groups_differ_beyond_chance_and_a_click_on_one_filters(db):
+def read_cells(session):
+    """Return the numbers of the table of topics and groups, by topic."""
+    body = re.search(r'<table class="tr-heat".*?</table>', session.html, re.DOTALL)[0]
+    rows = re.findall(r'<th scope="row">(.*?)</tr>', body)
+    return [re.findall(r'data-do="cell"[^>]*>([^<]*)<', row) for row in rows]
+
+
+def test_cells_have_a_number_only_where_the_difference_is_sure(db):
     session = Session(db, trend="groups")
-    assert "herald" in session.card("Effects of source")
-    assert session.card("Topics by source").count('<i aria-label="more than elsewhere">▲') == 2
-    session.say("topic", value="L3:1")
+    cells = read_cells(session)
+    assert sorted(map(sorted, cells)) == [["+9.9", "−9.9"], ["+9.9", "−9.9"]]
+    assert "herald</em> differs most" in session.html or "tribune</em> differs most" in session.html
+    assert "4 of 4 cells are" in session.html
+    session.say("cells", value="share")
+    assert {each for row in read_cells(session) for each in row} == {"45%", "55%"}
+    session.say("cells", value="difference")
+    session.say("column", value="rating")
+    assert {each for row in read_cells(session) for each in row} == {"·"}
+    assert "No group of rating differs for sure." in session.html
+    session.say("numbers", value="all")
+    assert "·" not in {each for row in read_cells(session) for each in row}
+    assert 'style="--tint' not in session.html, "a number that may be chance has no colour"
+
+
+def test_a_cell_marks_its_row_which_leads_to_its_documents_and_columns_are_chosen(db):
+    session = Session(db, trend="groups")
+    session.say("cell", value="L3:2 source=herald")
+    row = re.search(r'<tr aria-current="true".*?</tr>', session.html)[0]
+    assert "herald" in row
+    assert 'data-id="L3:2" data-value="source=herald"' in row
+    session.say("head", value="source=herald")
+    assert all(len(each) == 1 for each in read_cells(session))
+    assert "1 of 2 groups" in session.html
+    session.say("read", id="L3:2", value="source=herald")
+    view = session.view
+    assert (view.page, view.where, view.subject) == ("documents", ("source=herald",), ("L3:2",))
+
+
+def test_a_group_is_a_filter(db):
+    session = Session(db, trend="groups")
     session.say("group", value="source=herald")
     assert session.view.where == ("source=herald",)
     assert f"{DOCUMENTS // 2} of {DOCUMENTS} documents" in session.html
-    session.say("column", value="rating")
-    assert "Topics by rating" in session.html
+    assert "has a single group" not in session.html
     session.say("unfilter", value="source=herald")
     assert session.view.where == ()
 
@@ -115,22 +154,23 @@ def test_filters_are_part_of_the_address_whatever_they_hold(db):
     assert "No document meets all filters" in session.html
 
 
-def read_rows(session, heading):
+def read_rows(session):
     """Return the cells of the table of effects, as texts."""
-    body = re.search(r"<tbody>(.*?)</tbody>", session.card(heading), re.DOTALL)[1]
+    table = re.search(r'<table class="tr-effects">(.*?)</table>', session.html, re.DOTALL)[1]
+    body = re.search(r"<tbody>(.*?)</tbody>", table, re.DOTALL)[1]
     rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in re.findall(r"<tr>(.*?)</tr>", body)]
     return [[re.sub(r"<[^>]+>", "", cell) for cell in row] for row in rows]
 
 
 def test_a_drag_over_the_picture_selects_dates_and_the_picture_still_shows_the_others(db):
-    session = Session(db)
+    session = Session(db, trend_topic=("L3:1",))
     before = session.count_lines()
     session.say("brush", **{"from": "2004-03-01", "to": "2004-05-31"})
     assert session.view.where == ("day=2004-03..2004-05",)
     assert f"92 of {DOCUMENTS} documents" in session.html
     assert session.count_lines() == before
-    assert session.html.count("tr-picked") == 2
-    assert "(31) against the first (31)" in session.html
+    assert session.html.count("tr-picked") == 4  # with the children, for wide windows and for phones
+    assert session.page.answer.contents.over_time.compared_documents == (31, 31)
     session.say("brush", **{"from": "2004-04-01", "to": "2004-04-30"})
     assert session.view.where == ("day=2004-04",), "another range takes the place of the first"
     session.say("filter", form={"column": "source", "value": "herald"})
@@ -154,7 +194,7 @@ def test_a_range_that_is_none_is_refused_with_a_sentence(db):
 
 def test_documents_without_a_date_are_one_click_away(db):
     session = Session(db)
-    condition = re.search(r'data-value="([^"]*)"[^>]*>1</button> document has no date', session.html)[1]
+    condition = re.search(r'data-value="([^"]*)"[^>]*>Only the 1 without a date</button>', session.html)[1]
     session.say("group", value=condition)
     assert f"1 of {DOCUMENTS} documents" in session.html
 
@@ -168,25 +208,25 @@ def test_a_topic_alone_comes_with_lines_of_its_children(db):
 
 def test_the_table_of_effects_has_the_means_of_groups_and_is_sorted_by_a_click(db):
     session = Session(db, trend="groups")
-    rows = read_rows(session, "Effects of source")
+    rows = read_rows(session)
     assert len(rows) == 4
-    assert "among 4 comparisons" in session.card("Effects of source")
+    assert "among 4 comparisons" in session.html
     shares = {(row[0], row[1]): row[2] for row in rows}
     assert sorted(shares.values()) == ["45%", "45%", "55%", "55%"]
     session.say("effects", value="-mean")
-    assert [row[2] for row in read_rows(session, "Effects of source")] == ["45%", "45%", "55%", "55%"]
+    assert [row[2] for row in read_rows(session)] == ["45%", "45%", "55%", "55%"]
     assert 'aria-sort="ascending"' in session.html
     session.say("topic", value="L3:1")
-    assert [row[1] for row in read_rows(session, "Effects of source")] == ["tribune", "herald"]
+    assert [row[1] for row in read_rows(session)] == ["tribune", "herald"]
 
 
 def test_two_groups_are_compared_with_as_many_comparisons_as_topics(db):
     session = Session(db, trend="groups", column="rating")
     session.say("contrast", value="0")
     session.say("against", value="4")
-    rows = read_rows(session, "Effects of rating")
+    rows = read_rows(session)
     assert {row[1] for row in rows} == {"0"}
-    assert "among 2 comparisons" in session.card("Effects of rating")
+    assert "among 2 comparisons" in session.html
     assert "No topic differs beyond chance between 0 and 4." in session.html
     session.say("column", value="source")
     assert (session.view.group, session.view.against) == ("", "")
@@ -226,6 +266,9 @@ def test_the_kind_of_a_column_is_changed_on_the_page(db):
         {"do": "brush", "from": 1},
         {"do": "range", "form": {"first": "2004-01-01"}},
         {"do": "effects", "value": "colour"},
+        {"do": "cells", "value": "colour"},
+        {"do": "head", "value": "source=nobody"},
+        {"do": "cell", "value": "L3:1"},
         {"do": "kind", "column": "rating", "value": "colour"},
     ],
 )

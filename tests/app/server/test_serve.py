@@ -58,8 +58,9 @@ def test_port_zero_is_any_free_port():
 
 
 def test_the_skeleton_stands_before_the_scripts():
-    text = theme.make_template()
-    assert text.index('id="tp-skeleton"') < text.index("bokeh_js or")
+    text = theme.make_template(("bokeh.js", "panel.js"))
+    places = [text.index(part) for part in ('id="tp-skeleton"', "bokeh.js", "register_plugin", "panel.js")]
+    assert places == sorted(places)
     assert "http://" not in text
     assert "https://" not in text
 

@@ -6,6 +6,7 @@ The tests at the end send forged actions of every kind with a program instead of
 import asyncio
 import importlib.util
 import json
+import re
 import socket
 import sys
 import time
@@ -27,15 +28,16 @@ from panel.io import document as panel_document
 from panel.io.state import set_curdoc
 from raw_sessions import ANALYSTS, VIEWERS, RawSession, in_loop, running, unsigned_token
 from tornado import locks
-from tornado.httpclient import HTTPClientError
-from tornado.websocket import WebSocketClosedError
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.websocket import WebSocketClosedError, websocket_connect
 
 from topiary.app.jobs import logs
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
 from topiary.app.pages.new_corpus import NewCorpusForm
 from topiary.app.server import access, serve, sessions
-from topiary.app.server.hosts import Hosts
+from topiary.app.server.access import Passwords
+from topiary.app.server.hosts import Hosts, Proxies
 from topiary.app.server.sessions import (
     SessionSocket,
     close_connections,
@@ -60,6 +62,48 @@ CHOSEN = (
     ("/metadata?bokeh-session-id=X", {}),
 )
 BUFFERS = {"num_buffers": 30}
+
+
+def test_a_page_has_its_own_alone_and_all_else_of_it_is_kept(open_server):
+    page = open_server.ask("/?page=guide")
+    assert page.headers["Cache-Control"] == "no-store"  # it has the token of its session
+    assert len(page.text) < 15_000
+    addresses = re.findall(r'(?:src|href)="((?:static|topiary|styles)/[^"]+)"', page.text)
+    names = {address.partition("?")[0].rpartition("/")[2] for address in addresses}
+    assert {"bokeh.min.js", "panel.min.js", "board.js", "inter.woff2"} <= names
+    assert not {"bokeh-gl.min.js", "bokeh-tables.min.js", "bokeh-widgets.min.js"} & names
+    for address in addresses:
+        kept = open_server.ask(f"/{address}").headers.get("Cache-Control", "")
+        assert address.endswith(".png") or re.search(r"max-age=\d{8}", kept), address
+
+
+def test_a_document_defines_the_components_of_pages_alone(open_server):
+    async def pull() -> Any:
+        session = await RawSession.open(open_server.place, token)
+        return (await session.send("PULL-DOC-REQ", {}))["doc"]
+
+    token = open_server.page_token()
+    document = in_loop(pull())
+    names = {re.sub(r"\d+$", "", each["name"]) for each in document["defs"]}
+    assert {"Board", "TreeView", "FilmBar", "MapView", "Page", "NotificationArea"} <= names
+    assert "IntSlider" not in names
+    assert len(json.dumps(document)) < 60_000
+
+
+@pytest.mark.parametrize(("proxies", "compression"), [(Proxies(), ""), (Proxies(["192.0.2.1"]), "permessage-deflate")])
+def test_websockets_are_compressed_where_browsers_may_be_far(make_site, proxies, compression):
+    async def open_socket() -> str:
+        request = HTTPRequest(f"ws://{server.place}/ws")
+        socket = await websocket_connect(request, subprotocols=["bokeh", token], compression_options={})
+        socket.close()
+        while await socket.read_message() is not None:
+            pass
+        return str(socket.headers.get("Sec-WebSocket-Extensions", "")).partition(";")[0]
+
+    site, reach = make_site(Passwords()), serve.ServerReach(Hosts("127.0.0.1"), proxies)
+    with running(lambda: serve._bind_server(site, "127.0.0.1", 0, reach)) as server:
+        token = server.page_token()
+        assert in_loop(open_socket()) == compression
 
 
 @pytest.mark.parametrize(("path", "headers"), CHOSEN)

@@ -61,7 +61,7 @@ def test_the_fold_is_open_where_there_is_something_to_read_and_the_form_limits_w
 
 
 def test_the_panel_of_a_topic_has_its_own_notes_and_proposes_all_tags(hierarchy: Hierarchy) -> None:
-    own, other = (draw_topic(hierarchy, Node(1, column), 1.0, [], root=False) for column in (2, 3))
+    own, other = (draw_topic(hierarchy, Node(1, column), 1.0, []) for column in (2, 3))
     assert "first line" in own
     assert "first line" not in other
     assert '<option value="to check">' in other

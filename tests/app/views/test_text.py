@@ -26,9 +26,9 @@ from topiary.app.views.compare.strip import draw_strip
 from topiary.app.views.compare.summary import summarise_changes
 from topiary.app.views.documents.placed_document import PlacedDocument, TextReading, draw_placed_document
 from topiary.app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
-from topiary.app.views.explore.controls import ControlState, draw_controls
+from topiary.app.views.explore.detail import PanelState, draw_topic
 from topiary.app.views.explore.detail import TopicDocument as DocumentReading
-from topiary.app.views.explore.detail import draw_topic
+from topiary.app.views.explore.tree_head import draw_share_bar
 from topiary.app.views.palette import declare_hue
 from topiary.app.views.runs.kpis import draw_preview
 from topiary.app.views.text import describe_origin, write_title
@@ -128,11 +128,10 @@ def test_roots_the_chosen_topic_and_its_relatives_are_called_by_their_titles(
     hierarchy: Hierarchy, titles: dict[str, str]
 ) -> None:
     root = hierarchy.nodes(3)[0]
-    state = ControlState(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    assert f">{titles[format_identity(root)]}</span>" in draw_controls(hierarchy, TreeChoice((root,)), state)
-    html = draw_topic(hierarchy, root, 0.0, [], root=True)
+    assert f">{titles[format_identity(root)]}</button>" in draw_share_bar(hierarchy, 3, (root,), 4000.0)
+    html = draw_topic(hierarchy, root, 0.0, [], PanelState(root=True))
     assert f">{titles[format_identity(root)]}</h2>" in html
-    relatives = re.findall(r'data-do="select" data-id="(L[^"]+)".*?<span[^>]*>(.*?)</span>', html)
+    relatives = re.findall(r'data-do="select" data-id="(L[^"]+)" title="[^"]*">([^<]*)</button>', html)
     assert len(relatives) > 2
     assert relatives == [(key, titles[key]) for key, _ in relatives]
 
@@ -249,7 +248,7 @@ PIECES = {
     "list of Explore": lambda: draw_topic_list(HIERARCHY, 2, TopicMarks(HIERARCHY.at_rank(2, 1)), SearchResult("")),
     "search of Explore": lambda: draw_topic_list(HIERARCHY, 2, TopicMarks(), found()),
     "details of a topic": lambda: draw_topic(
-        HIERARCHY, HIERARCHY.at_rank(2, 1), 1.0, [DocumentReading("a", "b", "", 0.25, 3)], root=True
+        HIERARCHY, HIERARCHY.at_rank(2, 1), 1.0, [DocumentReading("a", "b", "", 0.25, 3)], PanelState(root=True)
     ),
     "numbers of Compare": lambda: summary.draw_agreement(measure_agreement(COMPARISON, CHANGES), None),
     "largest topics of Compare": lambda: draw_strip(COMPARISON, 0),

@@ -269,7 +269,7 @@ def test_the_largest_weight_of_all_is_the_measure_of_every_tint(hierarchy: Hiera
 
 
 def test_a_topic_says_for_which_classes_it_speaks(hierarchy: Hierarchy) -> None:
-    text = draw_topic(hierarchy, Node(2, 3), 1.0, [], root=False)
+    text = draw_topic(hierarchy, Node(2, 3), 1.0, [])
     part = text[text.index("<h3>Classes") : text.index("Documents that use it most")]
     shown = [float(number.replace("−", "-")) for number in re.findall(r"<small[^>]*>([+−][\d.]+)</small>", part)]
     np.testing.assert_allclose(shown, sorted(hierarchy.class_weights[1][:, 3], reverse=True), atol=0.006)

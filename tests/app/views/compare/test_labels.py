@@ -60,7 +60,7 @@ def test_the_cost_is_relative_to_a():
         one, two = (SimpleNamespace(value=value, lower_is_better=lower) for value in (a, b))
         return describe_cost(SimpleNamespace(a=one, b=two))
 
-    assert tell(800.0, 880.0) == "10% more"
-    assert tell(800.0, 776.0) == "3% less"
+    assert tell(800.0, 880.0) == "10.0% higher"
+    assert tell(800.0, 776.0) == "3.0% lower"
     assert tell(800.0, 801.0) == "about the same"
     assert tell(-7.0, -6.9, lower=False) == "+0.100"

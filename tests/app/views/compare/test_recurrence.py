@@ -20,7 +20,7 @@ from topiary.app.views.compare.recurrence import (
     draw_seed_page,
     explain_waiting,
 )
-from topiary.app.views.explore.detail import draw_topic, list_relatives
+from topiary.app.views.explore.detail import PanelState, draw_topic, list_relatives
 
 TAU = 1.0
 
@@ -108,11 +108,11 @@ def test_most_other_seeds_are_put_in_words():
 def test_the_panel_of_a_topic_says_in_how_many_runs_it_is_found_and_leads_to_the_page(report):
     hierarchy = report.hierarchy
     node = hierarchy.at_rank(1, 1)
-    html = draw_topic(hierarchy, node, TAU, [], root=True)
+    html = draw_topic(hierarchy, node, TAU, [], PanelState(root=True))
     assert re.search(r'<button class="ex-found" data-do="seeds" title="[^"]+">.*Found by [23] of 3 other seeds', html)
     assert "found by 3 of 3 other seeds" in list_relatives(hierarchy, hierarchy.at_rank(3, 1), TAU, above=False)
     assert draw_found_link(make_hierarchy(), node) == ""
-    assert "other seeds" not in draw_topic(make_hierarchy(), node, TAU, [], root=True)
+    assert "other seeds" not in draw_topic(make_hierarchy(), node, TAU, [], PanelState(root=True))
 
 
 def test_chains_that_have_not_mixed_are_marked_and_unknown_numbers_left_out():

@@ -14,27 +14,29 @@ from topiary.app.views.compare.trees import find_overlay
 
 
 def list_cells(page):
-    return [re.findall(r"<td.*?</td>", row) for row in re.findall(r"<tr>.*?</tr>", page)]
+    """Return the halves of the cards: those of A, and those of B."""
+    halves = [re.findall(r'<span class="cm-half".*?(?=<span class="cm-alike"|</button>)', card)
+              for card in re.findall(r"<li>.*?</li>", page)]  # fmt: skip
+    return [list(each) for each in zip(*halves, strict=True)]
 
 
-def test_the_five_largest_of_either_run_stand_above_their_partners():
+def test_the_largest_of_a_stand_above_their_nearest_partners():
     comparison = changed()
     pairs = choose_largest(comparison)
-    for hierarchy, nodes in ((comparison.a, [pair.a for pair in pairs]), (comparison.b, [pair.b for pair in pairs])):
-        largest = [node for node in hierarchy.nodes(1) if node not in hierarchy.light][:TOPICS]
-        assert set(largest) <= set(nodes)
-    assert [pair.a for pair in pairs[:TOPICS]] == comparison.a.nodes(1)[:TOPICS]
-    above, below = list_cells(draw_strip(comparison, 0))
-    for pair, first, second in zip(pairs, above, below, strict=True):
-        for node, cell, side in ((pair.a, first, "A"), (pair.b, second, "B")):
-            assert (f'data-id="{format_identity(node)}"' if node else f"not in {side}") in cell
+    assert [pair.a for pair in pairs] == comparison.a.nodes(1)[:TOPICS]
+    page = draw_strip(comparison, 0)
+    for pair, below in zip(pairs, list_cells(page)[1], strict=True):
+        text = f"{100 * pair.score:.0f}% alike" if pair.paired else "no partner"
+        assert (format_identity(pair.b) if pair.b else "no partner") in below
+        assert text in page
+    assert "became" not in page
+    assert re.search(r"layer 1 · (all \d+|\d+ of \d+) are paired, half of them under \d+% alike", page)
 
 
-def test_runs_with_the_same_topics_have_five_columns_and_no_mark():
+def test_runs_with_the_same_topics_have_no_mark():
     page = draw_strip(same()[0], 0)
     assert [len(row) for row in list_cells(page)] == [TOPICS, TOPICS]
-    assert "<ins>" not in page
-    assert "<del>" not in page
+    assert page.count("<ins>") == page.count("<del>") == 1  # of the legend
 
 
 def test_words_that_differ_are_marked_on_their_side_alone():
@@ -69,7 +71,7 @@ def test_the_chosen_pair_is_pressed_and_words_are_text():
     labels = {(1, number): NASTY[0] for number in range(1, 25)}
     comparison = compare(frame_of(arrays(WIDTHS), 7, labels=labels), frame_of(arrays(WIDTHS), 8))
     page = draw_strip(comparison, 0, choose_largest(comparison)[1])
-    assert page.count('aria-pressed="true"') == 2
+    assert page.count('aria-pressed="true"') == 1
     assert "<script" not in page
     assert "&lt;script&gt;" in page
 

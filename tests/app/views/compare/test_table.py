@@ -133,8 +133,6 @@ def test_the_legend_counts_the_drawn_edges_and_all_edges(comparison: Comparison)
     here, every = count_kinds(drawn.changes), count_kinds(changes)
     assert re.findall(r"<b>(\d+)</b> of (\d+)", html) == [(str(here[kind]), str(every[kind])) for kind in KINDS]
     assert sum(here.values()) < sum(every.values())
-    assert "popular" not in html
-    assert 'data-do="popular"' in compare_table.draw_edge_legend(drawn.changes, changes, chosen=True)
 
 
 @pytest.mark.parametrize("word", ["w{0:03}", "word number {0:03}", "w{0:03} and so on, far too long a name for a box"])
@@ -235,13 +233,14 @@ def replace_seed(row: SimpleNamespace) -> SimpleNamespace:
 
 def test_the_head_names_both_runs_and_every_control_has_a_label() -> None:
     end = head.ComparedRun(run(1), (SimpleNamespace(number=4, minibatch=500),), 4, 900)
-    html = head.draw_head(end, end._replace(run=run(2)), [run(2), run(1)], 5.0, ready=True)
+    html = head.draw_head(end, end._replace(run=run(2)), [run(2), run(1)], head.HeadFacts(5.0, rooted=True), ready=True)
     assert html.count("<select") == html.count('aria-label="Run') + html.count('aria-label="Snapshot') + 1 == 5
     assert '<option value="4" selected>Mini-batch 500</option>' in html
     assert "&lt;b&gt;news" in html
-    empty = head.draw_head(head.ComparedRun(None, (), 0, None), end, [run(1)], 5.0, ready=False)
+    empty = head.draw_head(head.ComparedRun(None, (), 0, None), end, [run(1)], head.HeadFacts(5.0), ready=False)
     assert "Choose a run" in empty
-    assert "Save as" not in empty
+    assert "Save" not in empty
+    assert ('data-do="popular"' in html, 'data-do="popular"' in empty) == (True, False)
 
 
 def test_names_given_by_people_stand_instead_of_words() -> None:

@@ -16,8 +16,8 @@ from topic_hierarchies import NASTY, make_hierarchy
 from topiary.app.analysis.hierarchy import REASONS, Hierarchy, format_identity
 from topiary.app.analysis.topic_images import draw_atom, draw_mosaic_uri, encode_png
 from topiary.app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
-from topiary.app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_outline
-from topiary.app.views.explore.detail import TopicDocument, draw_topic
+from topiary.app.views.explore.controls import ControlState, draw_controls, draw_outline
+from topiary.app.views.explore.detail import PanelState, TopicDocument, draw_topic
 from topiary.app.views.text import escape, format_percent, measure_text, replace_unprintable, shorten, wrap_words
 from topiary.app.views.tree.boxes import make_boxes
 from topiary.app.views.tree.picture import TreeChoice, cut_tree, draw_tree, reveal_topic
@@ -60,15 +60,13 @@ def test_no_word_name_title_or_text_becomes_markup(hierarchy: Hierarchy) -> None
     choice = TreeChoice(tuple(hierarchy.nodes(2)), 0.5)
     part, _ = cut_tree(hierarchy, choice)
     finding = SearchResult(bad, find_topics(hierarchy, "script"), [FoundDocument(1, bad, bad)], 1)
-    state = ControlState(
-        chosen=True, hidden=1, moments=[SnapshotOption(1, 2)], pinned=0, wide=False, formats=("svg", "json")
-    )
+    state = ControlState(chosen=True, hidden=1, wide=False, formats=("svg", "json"))
     node = hierarchy.nodes(2)[0]
     pieces = [
         draw_topic_list(hierarchy, 2, TopicMarks(node, frozenset(hierarchy.nodes(2))), SearchResult("")),
         draw_topic_list(hierarchy, 2, TopicMarks(), finding),
         *(
-            draw_topic(hierarchy, each, 1.0, [TopicDocument(bad, bad * 90, bad, 0.5)], root=True)
+            draw_topic(hierarchy, each, 1.0, [TopicDocument(bad, bad * 90, bad, 0.5)], PanelState(root=True))
             for each in hierarchy.nodes(2)
         ),
         draw_outline(hierarchy, part),
@@ -116,19 +114,20 @@ def test_a_search_finds_words_without_regard_to_case_and_names_first() -> None:
 
 def test_a_topic_shows_its_words_relatives_and_documents(hierarchy: Hierarchy) -> None:
     node = hierarchy.nodes(2)[0]
-    page = Page(draw_topic(hierarchy, node, 1.0, [TopicDocument("A title", "some text", "label", 0.25)], root=False))
+    page = Page(draw_topic(hierarchy, node, 1.0, [TopicDocument("A title", "some text", "label", 0.25)]))
     for child in hierarchy.children(node, 12):
         assert any(attributes.get("data-id") == format_identity(child.node) for _, attributes in page.tags)
     for word in hierarchy.top_words(node, 30):
         assert replace_unprintable(word.text) in page.text
-    for text in ("A title", "some text", "label", "0.25", format_identity(node), f"rank 1 of {hierarchy.widths[1]}"):
+    place = f"Top layer · largest of {hierarchy.widths[1]}"
+    for text in ("A title", "some text", "label", "0.25", "25%", format_identity(node), place):
         assert text in page.text
 
 
 def test_relatives_below_the_threshold_are_paler(hierarchy: Hierarchy) -> None:
     node = hierarchy.nodes(2)[0]
-    strict = Page(draw_topic(hierarchy, node, 1000.0, [], root=False))
-    loose = Page(draw_topic(hierarchy, node, 0.0, [], root=False))
+    strict = Page(draw_topic(hierarchy, node, 1000.0, []))
+    loose = Page(draw_topic(hierarchy, node, 0.0, []))
     weak = [sum(attributes.get("class") == "ex-weak" for _, attributes in page.tags) for page in (strict, loose)]
     assert weak == [len(hierarchy.children(node, 12)), 0]
 
@@ -139,7 +138,7 @@ def test_shares_are_in_percent_and_children_under_one_percent_are_folded() -> No
     weights = np.zeros(40)
     weights[:5] = 0.5, 0.3, 0.15, 0.0499, 1.53e-5
     hierarchy.phi[1][:, hierarchy.place(node)] = weights
-    html = draw_topic(hierarchy, node, 1.0, [], root=False)
+    html = draw_topic(hierarchy, node, 1.0, [])
     children = html[html.index("<h3>Children") :]
     listed, _, folded = children.partition("<summary>and 1 under 1 %</summary>")
     assert [listed.count(f">{share}</small>") for share in ("50%", "30%", "15%", "5.0%")] == [1, 1, 1, 1]
@@ -150,7 +149,7 @@ def test_shares_are_in_percent_and_children_under_one_percent_are_folded() -> No
 def test_a_word_has_a_bar_for_the_topic_and_one_for_the_corpus_on_the_same_scale() -> None:
     hierarchy = make_hierarchy((8, 4), n_words=200)
     node = hierarchy.nodes(1)[0]
-    html, words = draw_topic(hierarchy, node, 1.0, [], root=False), hierarchy.top_words(node, 30)
+    html, words = draw_topic(hierarchy, node, 1.0, []), hierarchy.top_words(node, 30)
     everywhere = hierarchy.projections[0] @ hierarchy.shares[0]
     largest = max(word.weight for word in words)
     bars = re.findall(
@@ -165,7 +164,7 @@ def test_a_word_has_a_bar_for_the_topic_and_one_for_the_corpus_on_the_same_scale
 
 
 def test_waiting_for_documents_is_said(hierarchy: Hierarchy) -> None:
-    assert "Reading the documents" in draw_topic(hierarchy, hierarchy.nodes(1)[0], 1.0, None, root=False)
+    assert "Reading the documents" in draw_topic(hierarchy, hierarchy.nodes(1)[0], 1.0, None)
 
 
 def test_the_outline_names_every_topic_once_in_full() -> None:
@@ -181,7 +180,7 @@ def test_the_outline_names_every_topic_once_in_full() -> None:
 
 def test_shared_and_unique_are_offered_only_for_several_roots() -> None:
     hierarchy = make_hierarchy()
-    state = ControlState(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
+    state = ControlState(chosen=False, hidden=0, wide=False, formats=("svg",))
     one = draw_controls(hierarchy, TreeChoice((hierarchy.nodes(3)[0],)), state)
     two = draw_controls(hierarchy, TreeChoice(tuple(hierarchy.nodes(3)[:2])), state)
     assert 'data-value="shared"' not in one
@@ -290,7 +289,7 @@ def test_a_topic_that_is_nearly_the_same_as_a_more_popular_one_says_so_in_the_li
     cards = draw_topic_list(hierarchy, 1, TopicMarks(light=True), SearchResult("")).split("<li ")[1:]
     found = [re.findall('ex-role" title="The cosine[^"]*">([^<]*)<', card) for card in cards]
     assert found == [[], [], [f"nearly the same as {format_identity(second)}"], *([[]] * 5)]
-    panels = [draw_topic(hierarchy, node, 1.0, [], root=False) for node in (first, second, third)]
+    panels = [draw_topic(hierarchy, node, 1.0, []) for node in (first, second, third)]
     said = [re.findall("nearly the same as[^<]*<span[^>]*>[^<]*", panel) for panel in panels]
     name = "Ships &amp; &lt;boats&gt;"
     assert said == [[], [], [f'nearly the same as {format_identity(second)} <span title="{name}">{name}']]
@@ -342,13 +341,13 @@ def test_a_weak_topic_is_told_in_one_word_with_its_reason_on_card_and_detail() -
         role = {wide: "background", poor: "incoherent"}.get(node, "light" if node in hierarchy.light else "live")
         assert tags == ([] if role == "live" else [(role, REASONS[role], role)])
         assert ("ex-quiet" in card) == (node == wide)
-        found = re.findall(r'class="ex-role ex-(\w+)"', draw_topic(hierarchy, node, 1.0, [], root=False))
+        found = re.findall(r'class="ex-role ex-(\w+)"', draw_topic(hierarchy, node, 1.0, []))
         assert found == ([] if role == "live" else [role])
 
 
 def test_the_coherence_of_a_topic_and_of_a_layer_is_said_where_it_is_known() -> None:
     hierarchy, _, poor = judged()
-    assert ">coherence −0.12</span>" in draw_topic(hierarchy, poor, 1.0, [], root=False)
+    assert ">coherence −0.12</span>" in draw_topic(hierarchy, poor, 1.0, [])
     quality = hierarchy.quality(1)
     head = draw_topic_list(hierarchy, 1, TopicMarks(), SearchResult(""))
     assert f">coherence {quality.npmi:.2f}</span>" in head
@@ -357,7 +356,7 @@ def test_the_coherence_of_a_topic_and_of_a_layer_is_said_where_it_is_known() -> 
         hierarchy.choose_words(1.0), 1, TopicMarks(), SearchResult("")
     )
     unknown = make_hierarchy((8, 4), n_words=200)
-    assert ">coherence" not in draw_topic(unknown, poor, 1.0, [], root=False)
+    assert ">coherence" not in draw_topic(unknown, poor, 1.0, [])
     assert ">coherence" not in draw_topic_list(unknown, 1, TopicMarks(), SearchResult(""))
     assert ">diversity" in draw_topic_list(unknown, 1, TopicMarks(), SearchResult(""))
 
@@ -372,10 +371,13 @@ def test_words_that_are_everywhere_are_listed_beneath_the_topics() -> None:
 
 def test_a_layer_of_pictures_has_neither_a_choice_of_words_nor_their_quality() -> None:
     pictures = make_hierarchy((6, 3), n_words=20, image_shape=(4, 5))
-    words = draw_topic_list(make_hierarchy((6, 3)), 1, TopicMarks(), SearchResult(""))
-    for part in ('data-do="relevance"', 'data-input="relevance"', "ex-quality"):
-        assert part in words
-        assert part not in draw_topic_list(pictures, 1, TopicMarks(), SearchResult(""))
+    words = make_hierarchy((6, 3))
+    assert "ex-quality" in draw_topic_list(words, 1, TopicMarks(), SearchResult(""))
+    assert "ex-quality" not in draw_topic_list(pictures, 1, TopicMarks(), SearchResult(""))
+    state = ControlState(chosen=False, hidden=0, wide=False, formats=("svg",))
+    for part in ('data-do="relevance"', 'data-input="relevance"'):
+        assert part in draw_controls(words, TreeChoice((words.nodes(2)[0],)), state)
+        assert part not in draw_controls(pictures, TreeChoice((pictures.nodes(2)[0],)), state)
 
 
 def test_a_background_topic_is_written_in_a_paler_ink_in_the_tree() -> None:

@@ -7,7 +7,7 @@ from topic_hierarchies import NASTY, make_hierarchy, vocabulary
 
 from topiary.app.analysis.column_topics import find_topics_above, list_column_layers, rank_column_topics
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.views.explore.detail import draw_column_topics, draw_topic, list_columns_above
+from topiary.app.views.explore.detail import PanelState, draw_column_topics, draw_topic, list_columns_above
 from topiary.engine.hierarchy.tree import Node
 
 
@@ -42,7 +42,10 @@ def test_above_a_topic_of_layer_1_are_the_column_topics_in_which_it_weighs_most(
 
 
 def test_the_detail_of_a_topic_and_the_foot_list_them_as_text(hierarchy: Hierarchy) -> None:
-    every = [draw_column_topics(hierarchy), *(draw_topic(hierarchy, Node(1, k), 1.0, [], root=True) for k in range(4))]
+    every = [
+        draw_column_topics(hierarchy),
+        *(draw_topic(hierarchy, Node(1, k), 1.0, [], PanelState(root=True)) for k in range(4)),
+    ]
     for html in every:
         assert "Column topics" in html
         assert "<script" not in html
@@ -51,7 +54,7 @@ def test_the_detail_of_a_topic_and_the_foot_list_them_as_text(hierarchy: Hierarc
     assert "&lt;script" in every[0]
     assert every[0].index("<b>C2:2</b>") < every[0].index("<b>C2:1</b>")  # by share
     assert "75%" in every[0].replace("\N{NO-BREAK SPACE}", "").replace(" ", "")
-    assert "Column topics" not in draw_topic(hierarchy, Node(2, 0), 1.0, [], root=True)
+    assert "Column topics" not in draw_topic(hierarchy, Node(2, 0), 1.0, [], PanelState(root=True))
 
 
 def test_models_without_columns_and_columns_of_one_layer_have_none() -> None:

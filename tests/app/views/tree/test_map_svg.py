@@ -61,10 +61,10 @@ def test_a_topic_names_the_words_that_it_makes_rarer(hierarchy):
     words = hierarchy.lowered_words(node, 5)
     column = hierarchy.lowers[1][:, hierarchy.place(node)]
     assert [word.weight for word in words] == pytest.approx(sorted(column, reverse=True)[: len(words)])
-    html = draw_topic(hierarchy, node, 1.0, [], root=False)
+    html = draw_topic(hierarchy, node, 1.0, [])
     assert "Makes rarer" in html
     assert words[0].text in html
-    assert "Makes rarer" not in draw_topic(hierarchy, hierarchy.nodes(1)[0], 1.0, [], root=False)
+    assert "Makes rarer" not in draw_topic(hierarchy, hierarchy.nodes(1)[0], 1.0, [])
 
 
 def test_children_of_either_sign_are_listed_the_strongest_first(hierarchy):
@@ -104,7 +104,7 @@ def test_circles_of_the_map_lie_in_the_picture_and_apart(hierarchy):
 
 
 def test_controls_and_foot_are_those_of_the_map(hierarchy, choice):
-    state = ControlState(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
+    state = ControlState(chosen=False, hidden=0, wide=False, formats=("svg",))
     tree = draw_controls(hierarchy, choice, state)
     on_map = draw_controls(hierarchy, choice, state._replace(picture="map"))
     assert 'data-do="picture"' in tree

@@ -5,7 +5,17 @@ import re
 import numpy as np
 import pytest
 
-from topiary.app.views.trends.time_chart import NARROW, TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
+from topiary.app.views.trends.time_chart import (
+    NARROW,
+    SMALL,
+    Scale,
+    TimeAxis,
+    TimeLine,
+    choose_scale,
+    choose_ticks,
+    draw_lines,
+    name_period,
+)
 
 STARTS = np.array([f"{year}-01-01" for year in range(2000, 2006)], "datetime64[ms]").astype(np.int64)
 AXIS = TimeAxis("year", STARTS, np.array([10, 20, 0, 5, 40]))
@@ -77,3 +87,28 @@ def test_a_period_with_far_fewer_documents_is_drawn_by_itself():
     svg = draw_lines(axis, [line(mean=np.array([0.1, 0.2, 0.9, 0.05, 0.1]))], "shares")
     assert svg.count("<polyline") == 2
     assert svg.count("<circle") == 1
+
+
+def test_pictures_of_one_scale_are_cut_at_its_end_and_a_mark_says_so():
+    svg = draw_lines(AXIS._replace(frame=SMALL), [line()], "shares", scale=Scale([0.0, 0.1], 0.15))
+    top = re.findall(r'<path class="tr-cut" d="([^"]+)"', svg)
+    assert [each.count("M") for each in top] == [1]  # 0.2 in the second year
+    assert "tr-bar" not in svg
+    assert "tr-period" not in svg
+    assert "tr-cut" not in draw_lines(AXIS._replace(frame=SMALL), [line()], "shares", scale=Scale([0.0, 0.2], 0.25))
+
+
+@pytest.mark.parametrize(("highest", "top"), [(0.42, 0.45), (0.05, 0.05), (0.013, 0.015), (0.0, 0.01)])
+def test_the_scale_of_several_pictures_ends_at_round_points_and_has_few_lines(highest, top):
+    scale = choose_scale([np.array([np.nan, highest])])
+    assert scale.top == pytest.approx(top)
+    assert 2 <= len(scale.ticks) <= 4
+    assert scale.ticks[-1] <= scale.top
+
+
+def test_weeks_over_months_are_named_where_a_month_begins():
+    starts = np.arange(np.datetime64("2004-01-05"), np.datetime64("2004-05-10"), 7).astype("datetime64[ms]")
+    axis = TimeAxis("week", starts.astype(np.int64), np.full(len(starts) - 1, 9))
+    assert re.findall(r'<text class="tr-tick" [^>]*>([A-Z][^<]*)<', draw_lines(axis, [], "shares")) == [
+        "Feb 2004", "Mar", "Apr",
+    ]  # fmt: skip

@@ -1,0 +1,240 @@
+"""The page on which visitors steer a run: words and acts of a topic, edits that wait, the journal, and suggestions."""
+
+from collections.abc import Collection, Mapping, Sequence
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.journal import JournalEntry
+from topiary.app.jobs.edit_orders import EditOrder
+from topiary.app.jobs.plan import STEPS
+from topiary.app.jobs.steering import MORE
+from topiary.app.names import plural
+from topiary.app.views.html import render
+from topiary.app.views.text import format_percent, shorten
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.steering.edit import BAN, KEEP, MERGE, OUT, PLACE, SEED, STRENGTHS
+
+WORDS = 12  # words of a topic that can be edited where they stand
+_ALIKE, _OFFERED = 0.6, 8  # likeness from which two topics are offered to be merged, and partners offered
+_LEADING, _EVERYWHERE = 10, 0.25  # words of a topic that lead it, and the share of topics that a word to ban leads
+_SUGGESTED = 4  # suggestions of a kind
+_EFFECTS = {
+    "weak": "the texts overrule it easily",
+    "medium": "the texts can still overrule it",
+    "strong": "the texts hardly overrule it",
+}
+
+
+class SteerContents(NamedTuple):
+    """What the page shows.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+        Of the snapshot on screen.
+    node : Node
+        The topic whose words and acts are shown.
+    journal : sequence of JournalEntry
+        The edits of the run, oldest first.
+    steers : collection of str
+        The kinds of edits that the model makes; empty if it cannot be steered, for the reason in ``refusal``.
+    refusal : str
+    drafts : sequence of EditOrder
+        Edits of this visitor that have not been applied.
+    strength : str
+        Of words in the drafts.
+    is_ended : bool
+        Whether the run trains on as a new run when edits are applied.
+    moments : (int or None, int or None)
+        Numbers of the snapshots before the last edit that was made, and after it; 0 is the newest one.
+    pinned : int
+        Number of the snapshot on screen; 0 is the newest one.
+    step : str
+        What the run calls a step.
+    """
+
+    hierarchy: Hierarchy
+    node: Node
+    journal: Sequence[JournalEntry]
+    steers: Collection[str]
+    refusal: str = ""
+    drafts: Sequence[EditOrder] = ()
+    strength: str = "medium"
+    is_ended: bool = False
+    moments: tuple[int | None, int | None] = (None, None)
+    pinned: int = 0
+    step: str = "sweep"
+
+
+class Suggestion(NamedTuple):
+    """An edit that is proposed: a sentence, the topic to look at, and the kind, topic and words of the edit."""
+
+    sentence: str
+    node: Node | None
+    kind: str
+    other: Node | None = None
+    word: str = ""
+
+
+def draw_steering(contents: SteerContents) -> str:
+    """Return the board beside the picture: the topic, what waits, the journal, suggestions and a new topic."""
+    hierarchy, node = contents.hierarchy, contents.node
+    return render(
+        "steer.board",
+        contents,
+        rows=_list_words(contents),
+        partners=find_alike(hierarchy, node)[:_OFFERED],
+        parents=hierarchy.nodes(node.layer + 1) if node.layer < hierarchy.n_layers else [],
+        is_pinned=_is_pinned(contents),
+        waiting=[describe_draft(hierarchy, each) for each in contents.drafts],
+        journal=[*map(_describe_entry, reversed(contents.journal))],
+        suggestions=suggest_edits(hierarchy, contents.steers),
+        apply=describe_apply(len(contents.drafts), contents.step, is_ended=contents.is_ended),
+        strengths=[(name, name, _EFFECTS[name]) for name in STRENGTHS],
+        effect=_EFFECTS[contents.strength],
+    )
+
+
+def draw_steer_head(contents: SteerContents) -> str:
+    """Return the sentence above the picture: what the last edit that was made has changed."""
+    made = next((each for each in reversed(contents.journal) if each.state == "applied" and each.step > 0), None)
+    return render("steer.head", contents, made, describe_change(contents.hierarchy, made) if made else "")
+
+
+def draw_steer_note(sentence: str) -> str:
+    """Return the page with a sentence in place of everything else."""
+    return render("steer.note", sentence)
+
+
+def describe_change(hierarchy: Hierarchy, entry: JournalEntry) -> str:
+    """Return a sentence about an edit that was made: how many topics it changed, and the perplexity around it."""
+    changed, all_topics = len(entry.changed), hierarchy.widths[entry.layer - 1]
+    said = f"{plural(changed, 'topic')} changed, {max(all_topics - changed, 0):,} did not"
+    if entry.perplexity_before is None or entry.perplexity_after is None:
+        return f"{said}."
+    return f"{said}; perplexity {entry.perplexity_before:,.0f} to {entry.perplexity_after:,.0f}."
+
+
+def describe_apply(n_drafts: int, step: str, *, is_ended: bool) -> str:
+    """Return the word of the button that applies the edits."""
+    more = f" and train {MORE} more {STEPS[step]}" if is_ended else ""
+    return f"Apply {plural(n_drafts, 'edit')}{more}"
+
+
+def describe_draft(hierarchy: Hierarchy, order: EditOrder) -> str:
+    """Return what an edit asks for as a phrase with the titles of its topics."""
+    words = ", ".join(order.words)
+    titles = [shorten(hierarchy.title(node), 40) if hierarchy.has(node) else "" for node in order.topics]
+    match order.kind:
+        case "seed":
+            return f"New topic{f' {order.name}' if order.name else ''} from {words}"
+        case "keep":
+            return f"Keep {words} in {titles[0]}"
+        case "out":
+            return f"Keep {words} out of {titles[0]}"
+        case "ban":
+            return f"Ban {words} everywhere"
+        case "merge":
+            return f"Merge {titles[1]} into {titles[0]}"
+        case "place":
+            return f"Place {titles[0]} under {titles[1]}"
+    return f"{order.kind.capitalize()} {titles[0]}"
+
+
+def find_alike(hierarchy: Hierarchy, node: Node) -> list[tuple[Node, float]]:
+    """Return the other topics of the layer with the cosine of their words to those of a topic, the most alike first."""
+    projection = hierarchy.projections[node.layer - 1]
+    lengths = np.sqrt(np.einsum("vk,vk->k", projection, projection))
+    own = projection[:, hierarchy.place(node)]
+    cosines = own @ projection / np.maximum(lengths * lengths[hierarchy.place(node)], 1e-300)
+    others = [each for each in hierarchy.nodes(node.layer) if each != node]
+    return sorted(((each, float(cosines[hierarchy.place(each)])) for each in others), key=lambda pair: -pair[1])
+
+
+def suggest_edits(hierarchy: Hierarchy, steers: Collection[str]) -> list[Suggestion]:
+    """Return edits worth a look: topics of layer 1 that are nearly the same, and words that lead many."""
+    found = []
+    if MERGE in steers:
+        pairs = {
+            frozenset((node, other)): alike
+            for node in hierarchy.nodes(1)
+            for other, alike in find_alike(hierarchy, node)[:1]
+            if alike >= _ALIKE
+        }
+        for pair, alike in sorted(pairs.items(), key=lambda each: -each[1])[:_SUGGESTED]:
+            stays, goes = sorted(pair, key=hierarchy.rank)
+            titles = f"{hierarchy.title(stays)} and {hierarchy.title(goes)}"
+            sentence = f"Merge {titles}: their words are {format_percent(alike)} alike."
+            found.append(Suggestion(sentence, stays, MERGE, goes))
+    if BAN in steers:
+        for word, times in _find_leading(hierarchy)[:_SUGGESTED]:
+            sentence = f"Ban {word}: it leads {plural(times, 'topic')} of {hierarchy.widths[0]}."
+            found.append(Suggestion(sentence, None, BAN, word=word))
+    return found
+
+
+def _find_leading(hierarchy: Hierarchy) -> list[tuple[str, int]]:
+    """Return words among the first of many topics of layer 1, with the number of these topics."""
+    first = hierarchy.words[0][:, :_LEADING]
+    numbers, times = np.unique(first, return_counts=True)
+    least = max(3.0, _EVERYWHERE * hierarchy.widths[0])
+    order = np.argsort(-times, kind="stable")
+    return [(hierarchy.vocabulary[numbers[at]], int(times[at])) for at in order if times[at] >= least]
+
+
+def _list_words(contents: SteerContents) -> list[SimpleNamespace]:
+    """Return the first words of the topic, and those kept in it or out of it, each with its state."""
+    hierarchy, node = contents.hierarchy, contents.node
+    states = _find_states(contents)
+    words = hierarchy.top_words(node, WORDS)
+    largest = max((word.weight for word in words), default=1.0)
+    rows = [
+        SimpleNamespace(text=word.text, part=word.weight / largest, state=states.pop(word.text, ("", "")))
+        for word in words
+    ]
+    return rows + [SimpleNamespace(text=text, part=0.0, state=state) for text, state in states.items()]
+
+
+_WORDS_OF_STATES = {KEEP: "kept", OUT: "not here", BAN: "banned"}
+
+
+def _find_states(contents: SteerContents) -> Mapping[str, tuple[str, str]]:
+    """Return the last edit of each word for this topic as ``(kind, word for it)``; drafts end in " …"."""
+    identity, states = format_identity(contents.node), {}
+    for entry in contents.journal:
+        if entry.state in ("applied", "waiting") and (entry.kind == BAN or identity in entry.topics):
+            if entry.kind in _WORDS_OF_STATES:
+                states |= dict.fromkeys(entry.words, (entry.kind, _WORDS_OF_STATES[entry.kind]))
+        elif entry.state == "applied" and entry.kind == SEED and entry.topic == identity:
+            states |= dict.fromkeys(entry.words, (KEEP, "kept"))
+    for order in contents.drafts:
+        if order.kind in _WORDS_OF_STATES and (order.kind == BAN or contents.node in order.topics):
+            states |= dict.fromkeys(order.words, (order.kind, f"{_WORDS_OF_STATES[order.kind]} …"))
+    return states
+
+
+def _is_pinned(contents: SteerContents) -> bool:
+    """Return whether the last edit that pinned or unpinned the topic pinned it."""
+    identity = format_identity(contents.node)
+    kinds = [each.kind for each in contents.journal if each.state == "applied" and identity in each.topics[:1]]
+    return next((kind for kind in reversed(kinds) if kind in ("pin", "unpin")), "") == "pin"
+
+
+def _describe_entry(entry: JournalEntry) -> SimpleNamespace:
+    """Return what the journal says of an edit."""
+    when = "" if entry.state == "waiting" or entry.step < 0 else f"{entry.step:,}"
+    return SimpleNamespace(
+        number=entry.number,
+        what=entry.what,
+        state=entry.state,
+        when=when,
+        strength=entry.strength if entry.kind in (KEEP, SEED) else "",
+        author=entry.author,
+        result=entry.result,
+        can_undo=entry.state in ("waiting", "applied") and entry.step >= 0,
+        topic=entry.topic,
+        is_placed=entry.kind == PLACE,
+    )
