@@ -781,6 +781,10 @@ class ExplorePage(TreePage):
             scopes.pop("tree", None)
         return ReportSubject(self._original, choice if is_layered else None, scopes)
 
+    @on("steer-topic")
+    def _steer(self, topic: Node) -> None:
+        self._put(page="steer", tab="", layer=topic.layer, topic=topic.column + 1)
+
     @on("report")
     def _offer_report(self, hierarchy: Hierarchy) -> None:
         """Draw the topics that a report can be about in its dialog, which has been opened."""
