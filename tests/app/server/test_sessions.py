@@ -13,8 +13,10 @@ import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
+from urllib.request import urlopen
 
 import garden
 import panel as pn
@@ -39,6 +41,7 @@ from topiary.app.server import access, serve, sessions
 from topiary.app.server.access import Passwords
 from topiary.app.server.hosts import Hosts, Proxies
 from topiary.app.server.sessions import (
+    SessionPage,
     SessionSocket,
     close_connections,
     forget_document,
@@ -75,6 +78,27 @@ def test_a_page_has_its_own_alone_and_all_else_of_it_is_kept(open_server):
     for address in addresses:
         kept = open_server.ask(f"/{address}").headers.get("Cache-Control", "")
         assert address.endswith(".png") or re.search(r"max-age=\d{8}", kept), address
+
+
+def test_a_page_begins_before_its_session_is_built_and_sessions_are_built_in_turn(open_server, monkeypatch):
+    begun, may_end, build = [], Event(), SessionPage.get_session
+
+    async def wait_and_build(page: SessionPage) -> Any:
+        begun.append(page)
+        while not may_end.is_set():
+            await asyncio.sleep(0.01)
+        return await build(page)
+
+    monkeypatch.setattr(SessionPage, "get_session", wait_and_build)
+    address = f"{open_server.home}/?page=guide"
+    with urlopen(address, timeout=20) as first, urlopen(address, timeout=20) as second:
+        assert b"tp-skeleton" in first.read1(100_000)
+        assert b"tp-skeleton" in second.read1(100_000)
+        assert open_server.ask("/topiary/icons/topiary.svg").status == 200
+        assert len(begun) == 1
+        may_end.set()
+        assert b'"token"' in first.read()
+        assert b'"token"' in second.read()
 
 
 def test_a_document_defines_the_components_of_pages_alone(open_server):
