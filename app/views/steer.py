@@ -1,6 +1,6 @@
 """The page on which visitors steer a run: words and acts of a topic, edits that wait, the journal, and suggestions."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -16,10 +16,10 @@ from topiary.app.views.html import render
 from topiary.app.views.text import format_percent, shorten
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import BAN, KEEP, MERGE, OUT, PLACE, SEED, STRENGTHS
+from topiary.engine.steering.suggest import find_bans
 
 WORDS = 12  # words of a topic that can be edited where they stand
 _ALIKE, _OFFERED = 0.6, 8  # likeness from which two topics are offered to be merged, and partners offered
-_LEADING, _EVERYWHERE = 10, 0.25  # words of a topic that lead it, and the share of topics that a word to ban leads
 _SUGGESTED = 4  # suggestions of a kind
 _EFFECTS = {
     "weak": "the texts overrule it easily",
@@ -69,7 +69,7 @@ class SteerContents(NamedTuple):
     step: str = "sweep"
 
 
-class Suggestion(NamedTuple):
+class ProposedEdit(NamedTuple):
     """An edit that is proposed: a sentence, the topic to look at, and the kind, topic and words of the edit."""
 
     sentence: str
@@ -80,7 +80,7 @@ class Suggestion(NamedTuple):
 
 
 def draw_steering(contents: SteerContents) -> str:
-    """Return the board beside the picture: the topic, what waits, the journal, suggestions and a new topic."""
+    """Return the board at the side of the picture: the topic, what waits, the journal, suggestions and a new topic."""
     hierarchy, node = contents.hierarchy, contents.node
     return render(
         "steer.board",
@@ -154,7 +154,7 @@ def find_alike(hierarchy: Hierarchy, node: Node) -> list[tuple[Node, float]]:
     return sorted(((each, float(cosines[hierarchy.place(each)])) for each in others), key=lambda pair: -pair[1])
 
 
-def suggest_edits(hierarchy: Hierarchy, steers: Collection[str]) -> list[Suggestion]:
+def suggest_edits(hierarchy: Hierarchy, steers: Collection[str]) -> list[ProposedEdit]:
     """Return edits worth a look: topics of layer 1 that are nearly the same, and words that lead many."""
     found = []
     if MERGE in steers:
@@ -168,21 +168,13 @@ def suggest_edits(hierarchy: Hierarchy, steers: Collection[str]) -> list[Suggest
             stays, goes = sorted(pair, key=hierarchy.rank)
             titles = f"{hierarchy.title(stays)} and {hierarchy.title(goes)}"
             sentence = f"Merge {titles}: their words are {format_percent(alike)} alike."
-            found.append(Suggestion(sentence, stays, MERGE, goes))
+            found.append(ProposedEdit(sentence, stays, MERGE, goes))
     if BAN in steers:
-        for word, times in _find_leading(hierarchy)[:_SUGGESTED]:
-            sentence = f"Ban {word}: it leads {plural(times, 'topic')} of {hierarchy.widths[0]}."
-            found.append(Suggestion(sentence, None, BAN, word=word))
+        for each in find_bans(hierarchy.projections[0])[:_SUGGESTED]:
+            word = hierarchy.vocabulary[each.words[0]]
+            sentence = f"Ban {word}: it is among the first words of {each.score:.0f} topics of {hierarchy.widths[0]}."
+            found.append(ProposedEdit(sentence, None, BAN, word=word))
     return found
-
-
-def _find_leading(hierarchy: Hierarchy) -> list[tuple[str, int]]:
-    """Return words among the first of many topics of layer 1, with the number of these topics."""
-    first = hierarchy.words[0][:, :_LEADING]
-    numbers, times = np.unique(first, return_counts=True)
-    least = max(3.0, _EVERYWHERE * hierarchy.widths[0])
-    order = np.argsort(-times, kind="stable")
-    return [(hierarchy.vocabulary[numbers[at]], int(times[at])) for at in order if times[at] >= least]
 
 
 def _list_words(contents: SteerContents) -> list[SimpleNamespace]:
@@ -201,9 +193,10 @@ def _list_words(contents: SteerContents) -> list[SimpleNamespace]:
 _WORDS_OF_STATES = {KEEP: "kept", OUT: "not here", BAN: "banned"}
 
 
-def _find_states(contents: SteerContents) -> Mapping[str, tuple[str, str]]:
+def _find_states(contents: SteerContents) -> dict[str, tuple[str, str]]:
     """Return the last edit of each word for this topic as ``(kind, word for it)``; drafts end in " …"."""
-    identity, states = format_identity(contents.node), {}
+    identity = format_identity(contents.node)
+    states: dict[str, tuple[str, str]] = {}
     for entry in contents.journal:
         if entry.state in ("applied", "waiting") and (entry.kind == BAN or identity in entry.topics):
             if entry.kind in _WORDS_OF_STATES:
