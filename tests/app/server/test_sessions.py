@@ -487,7 +487,7 @@ def test_no_page_follows_the_server_once_its_session_is_over(db):
     async def visit():
         document = Document()
         with set_curdoc(document):
-            shell = SessionShell(site, "?page=runs", dark=False)
+            shell = SessionShell(site, "?page=runs", {})
             shell.page.server_doc(document)
         for call in document.session_destroyed_callbacks:
             call(SimpleNamespace(_document=document, id="1", server_context=None))
