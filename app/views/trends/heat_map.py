@@ -52,7 +52,7 @@ def choose_cells(hierarchy: Hierarchy, figure: GroupFigure, choices: HeatChoices
         nodes, beyond = [nodes[place] for place in rows], beyond[rows]
         groups = [groups[place] for place in order_alike(differences.T)]
     is_folded = len(nodes) > _MANY and choices.quiet == "hidden"
-    shown = [node for node, row in zip(nodes, beyond, strict=True) if not is_folded or row.any()]
+    shown = [node for place, node in enumerate(nodes) if not is_folded or beyond[place].any()]
     return HeatMap(groups, shown, len(nodes) - len(shown), int(np.count_nonzero(beyond)))
 
 
