@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from topiary.engine import first_topics, streams
+from topiary.engine import first_topics
 from topiary.engine.contract import Array, Batch, FloatArray
 from topiary.engine.pool import Pool
 from topiary.engine.steering import tokens
@@ -29,6 +29,7 @@ from topiary.engine.steering.guide import ABSENT
 
 LEAST_DOCUMENTS = 10  # of a new topic; from fewer, the words of a carve are those of single documents
 SOURCES, MOST_SOURCES = 0.8, 3  # a new topic is carved out of the topics with this share of its words, three at most
+PARTS = 8  # bits of a random stream's number for the parts of an edit
 OFTEN = 20.0  # no word weighs more in a prior than this part of the tokens of a mean topic
 
 
@@ -41,7 +42,7 @@ def apply_edit(draft: Draft, seed: int, edit: Edit) -> EditResult:
         When the edit cannot be done; the draft is then of no use.
     """
     before = draft.topics.copy()
-    draft.rng = streams.start_stream(seed, streams.EDIT, edit.step, edit.number)
+    draft.at = tokens.EditAddress(seed, edit.step, edit.number << PARTS)
     topic, changed = _ACTIONS[edit.kind](draft, edit)
     draft.steering = draft.steering._replace(applied=np.array(edit.number, np.int64))
     draft.hold()
@@ -65,7 +66,7 @@ def _seed(draft: Draft, edit: Edit) -> Outcome:
     sources = _choose_sources(np.bincount(draft.topics[hits & near], minlength=draft.phi[0].shape[1]))
     own, chosen = draft.topics.copy(), hits | np.isin(draft.topics, sources)
     taken = near & chosen
-    draft.rng = tokens.halve_tokens(draft.rng, taken)
+    tokens.halve_tokens(draft.take_address(), taken)
     draft.topics[hits | taken] = k
     _add_prior(draft, k, words, edit.strength)
     shares = _divide(draft, chosen, own, k)
@@ -307,7 +308,7 @@ def _divide(draft: Draft, chosen: Array, own: Array, k: int) -> FloatArray:
     counts = tokens.count_tokens(draft.table, *draft.phi[0].shape)
     banned = draft.steering.banned[:, 0]
     chosen = chosen & ~np.isin(draft.table.words, banned)
-    draft.rng = tokens.divide_tokens(draft.rng, draft.table, chosen, own, k, prior, draft.etas[0], counts)
+    tokens.divide_tokens(draft.take_address(), draft.table, chosen, own, k, prior, draft.etas[0], counts)
     n_topics = draft.phi[0].shape[1]
     taken = np.bincount(own[(draft.topics == k) & (own != k)], minlength=n_topics)
     return np.asarray(taken / np.maximum(np.bincount(own, minlength=n_topics), 1))

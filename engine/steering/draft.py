@@ -12,12 +12,12 @@ from topiary.engine.pool import Pool
 from topiary.engine.steering import tokens
 from topiary.engine.steering.edit import EditRefused, Steering, read_steering
 from topiary.engine.steering.guide import ABSENT, Guide, choose_entries
-from topiary.engine.streams import Stream
+from topiary.engine.steering.tokens import EditAddress
 from topiary.engine.topic_moves.averages import TopicMean
 
 FAINT = 1e-4  # what is above a new topic at first, as a share of what is above a mean topic
 IDLE = 0.01  # a topic with less than this share of the tokens of a mean topic is free for another use
-NO_STREAM = Stream(np.uint64(0), np.uint64(1))
+NOWHERE = EditAddress(0, 0, 0)
 
 
 @dataclass
@@ -48,8 +48,8 @@ class Draft:
     pool : Pool
     widens : bool
         Whether layer 1 may get another topic.
-    rng : Stream
-        The random numbers of the edit that are left.
+    at : EditAddress
+        The random numbers of the next part of the edit.
     """
 
     docs: Batch
@@ -64,7 +64,7 @@ class Draft:
     width: int
     pool: Pool
     widens: bool = True
-    rng: Stream = NO_STREAM
+    at: EditAddress = NOWHERE
 
     @property
     def holds_tokens(self) -> bool:
@@ -164,7 +164,12 @@ class Draft:
         """Give the chosen tokens to other topics than ``k``, but to none that was removed."""
         closed = self.is_removed(1)
         closed[k] = True
-        self.rng = tokens.scatter_tokens(self.rng, self.table, chosen, closed, self.phi[0])
+        tokens.scatter_tokens(self.take_address(), self.table, chosen, closed, self.phi[0])
+
+    def take_address(self) -> EditAddress:
+        """Return where the random numbers of the next part of the edit are."""
+        self.at = self.at._replace(item=self.at.item + 1)
+        return self.at
 
     def is_removed(self, layer: int) -> Array:
         """Return which topics of a layer were removed, (K_l,)."""

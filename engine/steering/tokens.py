@@ -11,11 +11,19 @@ import numpy as np
 from topiary.engine.contract import Array, Batch, FloatArray
 from topiary.engine.gibbs.local import find_token_starts
 from topiary.engine.jit import compiled
-from topiary.engine.streams import EDIT, Stream, draw_uniform, start_stream
+from topiary.engine.streams import EDIT, draw_uniform, start_stream
 
 SCANS = 20  # Gibbs scans in which tokens choose between two topics
 HELD = 0.1  # pseudo-tokens of each of the two topics in a document
 SPREAD = 0.05  # pseudo-tokens of every topic in a document whose tokens are scattered
+
+
+class EditAddress(NamedTuple):
+    """The random numbers of one part of an edit: the run's ``seed``, the ``step``, and the ``item``."""
+
+    seed: int
+    step: int
+    item: int
 
 
 class TokenTable(NamedTuple):
@@ -41,24 +49,25 @@ def count_tokens(table: TokenTable, n_words: int, n_topics: int) -> Array:
 
 
 @compiled
-def halve_tokens(rng: Stream, chosen: Array) -> Stream:
+def halve_tokens(at: EditAddress, chosen: Array) -> None:
     """Choose one of two of the chosen tokens, at random, in place."""
+    rng = start_stream(at.seed, EDIT, at.step, at.item)
     for i in range(len(chosen)):
         if chosen[i]:
             u, rng = draw_uniform(rng)
             chosen[i] = u < 0.5
-    return rng
 
 
 @compiled
 def divide_tokens(
-    rng: Stream, table: TokenTable, chosen: Array, own: Array, k: int, prior: FloatArray, eta: float, counts: Array
-) -> Stream:
+    at: EditAddress, table: TokenTable, chosen: Array, own: Array, k: int, prior: FloatArray, eta: float, counts: Array
+) -> None:
     """Let every chosen token take topic ``k`` or its ``own`` topic, by Gibbs scans with both topics integrated out.
 
     ``chosen`` (tokens,) bool; ``own`` (tokens,) topics; ``prior`` (V,) is added to ``eta`` in topic ``k``; ``counts``
     (V, K) are those of ``table``, whose ``topics`` change with them.
     """
+    rng = start_stream(at.seed, EDIT, at.step, at.item)
     words, starts, topics = table
     n_words, n_topics = counts.shape
     sizes, held = np.zeros(n_topics), np.zeros(n_topics)
@@ -90,15 +99,15 @@ def divide_tokens(
                 sizes[new] += 1.0
             for i in range(first, last):
                 held[topics[i]] = 0.0
-    return rng
 
 
 @compiled
-def scatter_tokens(rng: Stream, table: TokenTable, chosen: Array, closed: Array, phi: FloatArray) -> Stream:
+def scatter_tokens(at: EditAddress, table: TokenTable, chosen: Array, closed: Array, phi: FloatArray) -> None:
     """Draw a topic for every chosen token, in proportion to ``phi_vk`` and to what its document has of the topic.
 
     ``closed`` (K,) bool are the topics that none of them gets.
     """
+    rng = start_stream(at.seed, EDIT, at.step, at.item)
     words, starts, topics = table
     n_topics = phi.shape[1]
     held, sums = np.zeros(n_topics), np.zeros(n_topics)
@@ -121,14 +130,14 @@ def scatter_tokens(rng: Stream, table: TokenTable, chosen: Array, closed: Array,
             new = min(np.searchsorted(sums, u * total, side="right"), n_topics - 1)
             topics[i] = new
             held[new] += 1.0
-    return rng
 
 
 def compile_moves(docs: Batch) -> None:
     """Compile what edits need, on a few documents, so that the first edit of a run does not wait for it."""
     table = list_tokens(docs, np.zeros(int(docs.counts.sum()), np.uint16))
     chosen, n_words = np.ones(len(table.words), np.bool_), int(table.words.max()) + 1
-    rng = halve_tokens(start_stream(0, EDIT, 0, 0), chosen)
+    at = EditAddress(0, 0, 0)
+    halve_tokens(at, chosen)
     counts = count_tokens(table, n_words, 2)
-    rng = divide_tokens(rng, table, chosen, table.topics.copy(), 1, np.zeros(n_words), 1.0, counts)
-    scatter_tokens(rng, table, chosen, np.zeros(2, np.bool_), np.ones((n_words, 2)))
+    divide_tokens(at, table, chosen, table.topics.copy(), 1, np.zeros(n_words), 1.0, counts)
+    scatter_tokens(at, table, chosen, np.zeros(2, np.bool_), np.ones((n_words, 2)))

@@ -1,0 +1,125 @@
+"""Edits that may be worth while, found by what they would do to the likelihood; they are proposed and never done.
+
+The cosine of two topics alone misleads, so pairs are judged by the change in the log-likelihood of words and documents,
+given the topics of all tokens, for every token of the two.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from topiary.engine.contract import Array, Batch, FloatArray
+from topiary.engine.pool import Pool
+from topiary.engine.steering import tokens
+from topiary.engine.steering.apply import divide_topic
+from topiary.engine.steering.edit import EditRefused
+
+PAIRS = 60  # most similar pairs of topics that are judged
+LEAST_MERGE = -0.02  # change in log-likelihood per token above which two topics say the same
+LEAST_SPLIT, LEAST_SHARE = 0.1, 0.1  # gain per token of a split that is proposed, and the share of its smaller half
+SHOWN = 30  # first words of a topic among which words to ban are counted
+WIDELY = 0.15  # share of the topics that must have such a word among them
+
+
+class Suggestion(NamedTuple):
+    """A proposed edit: columns of its ``topics`` or its ``words``, and the ``score`` by which proposals are ordered.
+
+    ``halves`` are the first words of the two topics that a split would make.
+    """
+
+    topics: tuple[int, ...]
+    words: tuple[int, ...]
+    score: float
+    halves: tuple[tuple[int, ...], ...] = ()
+
+
+def find_merges(docs: Batch, topics: Array, n_words: int, n_topics: int) -> list[Suggestion]:
+    """Return pairs of topics of layer 1 that say the same, the best first; the larger one is named first.
+
+    ``topics`` (tokens,) are the topics of all tokens of ``docs``.
+    """
+    table = tokens.list_tokens(docs, topics)
+    counts = tokens.count_tokens(table, n_words, n_topics).astype(np.float64)
+    owners = np.repeat(np.arange(len(docs.documents)), np.diff(table.starts))
+    shape = (len(docs.documents), n_topics)
+    held = sp.coo_array((np.ones(len(topics)), (owners, topics)), shape).tocsc()
+    sizes, single = counts.sum(axis=0), [_rate_words(column) for column in counts.T]
+    found = []
+    for a, b in _list_similar(counts):
+        words = _rate_words(counts[:, a] + counts[:, b]) - single[a] - single[b]
+        both, first, second = held[:, [a]] + held[:, [b]], held[:, [a]], held[:, [b]]
+        documents = _sum_entropies(both.data) - _sum_entropies(first.data) - _sum_entropies(second.data)
+        change = float((words + documents) / (sizes[a] + sizes[b]))
+        if change > LEAST_MERGE:
+            pair = (a, b) if sizes[a] >= sizes[b] else (b, a)
+            found.append(Suggestion(pair, (), change))
+    return sorted(found, key=lambda each: -each.score)
+
+
+def find_splits(
+    seed: int, docs: Batch, topics: Array, n_words: int, n_topics: int, eta: float, pool: Pool, most: int = 20
+) -> list[Suggestion]:
+    """Return topics of layer 1 that are two, the best first; the ``most`` largest ones are judged."""
+    sizes = np.bincount(topics, minlength=n_topics)
+    found = []
+    for k in np.argsort(-sizes, kind="stable")[:most].tolist():
+        try:
+            halves = divide_topic(docs, topics, k, n_words, pool)
+        except EditRefused:
+            continue
+        found.append(_judge_split(seed, tokens.list_tokens(docs, topics.copy()), k, halves, eta, (n_words, n_topics)))
+    worth = [each for each in found if each is not None]
+    return sorted(worth, key=lambda each: -each.score)
+
+
+def find_bans(phi: FloatArray) -> list[Suggestion]:
+    """Return words that are among the first of many topics, and so tell none apart, the most common first."""
+    first = np.argsort(-phi, axis=0, kind="stable")[:SHOWN]
+    counts = np.bincount(first.ravel(), minlength=len(phi))
+    words = np.flatnonzero(counts >= max(3.0, WIDELY * phi.shape[1]))
+    order = words[np.argsort(-counts[words], kind="stable")]
+    return [Suggestion((), (int(v),), float(counts[v])) for v in order]
+
+
+def _judge_split(
+    seed: int, table: tokens.TokenTable, k: int, halves: Array, eta: float, shape: tuple[int, int]
+) -> Suggestion | None:
+    """Return what two restricted topics gain over topic ``k``; None if it is too little, or one of them is small."""
+    n_words, new = shape
+    own, mine = table.topics.copy(), table.topics == k
+    table.topics[mine & halves] = new
+    counts = tokens.count_tokens(table, n_words, new + 1)
+    at = tokens.EditAddress(seed, 0, -1 - k)  # edits have numbers above 0
+    tokens.divide_tokens(at, table, mine, own, new, np.zeros(n_words), eta, counts)
+    owners = np.repeat(np.arange(len(table.starts) - 1), np.diff(table.starts))
+    a, b = (counts[:, column].astype(np.float64) for column in (k, new))
+    parts = [np.bincount(owners[table.topics == column]) for column in (k, new)]
+    gain = _rate_words(a) + _rate_words(b) - _rate_words(a + b)
+    gain += sum(map(_sum_entropies, parts)) - _sum_entropies(np.bincount(owners[mine]))
+    size = a.sum() + b.sum()
+    if gain < LEAST_SPLIT * size or min(a.sum(), b.sum()) < LEAST_SHARE * size:
+        return None
+    words = tuple(tuple(np.argsort(-half, kind="stable")[:SHOWN].tolist()) for half in (a, b))
+    return Suggestion((k,), (), float(gain / size), words)
+
+
+def _list_similar(counts: FloatArray) -> list[tuple[int, int]]:
+    """Return the pairs of columns with the largest cosines."""
+    unit = counts / np.maximum(np.sqrt((counts * counts).sum(axis=0)), 1.0)
+    rows, columns = np.triu_indices(counts.shape[1], 1)
+    order = np.argsort(-(unit.T @ unit)[rows, columns], kind="stable")[:PAIRS]
+    there = counts.any(axis=0)
+    pairs = zip(rows[order].tolist(), columns[order].tolist(), strict=True)
+    return [(a, b) for a, b in pairs if there[a] and there[b]]
+
+
+def _rate_words(counts: FloatArray) -> float:
+    """Return the log-likelihood of words under their own frequencies."""
+    return _sum_entropies(counts) - _sum_entropies(np.array([counts.sum()]))
+
+
+def _sum_entropies(counts: Array) -> float:
+    """Return the sum of ``n ln n``."""
+    values = counts[counts > 0]
+    return float((values * np.log(values)).sum())
