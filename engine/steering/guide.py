@@ -105,7 +105,8 @@ class Guide:
 
     def hold_mean(self, old: TopicMean, new: TopicMean) -> None:
         """Do what :meth:`hold_means` does for a model of one layer."""
-        self.hold_means(*(LayerMeans(*((each,) for each in mean), np.zeros(0)) for mean in (old, new)))
+        before, after = (LayerMeans((mean.phi,), (mean.samples,), (mean.variance,), np.zeros(0)) for mean in (old, new))
+        self.hold_means(before, after)
 
 
 def read_guide(arrays: Sequence[Array], names: Sequence[Array]) -> Guide | None:
