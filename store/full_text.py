@@ -10,7 +10,6 @@ expression matches anywhere in the title or the text.  Case does not matter to a
 
 import itertools
 import re
-import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -294,8 +293,7 @@ def _write_create_statement(table: str, *, lite: bool) -> str:
 
 def _join_words(words: Sequence[str], *, lite: bool) -> str:
     """Return words as the text that the index of the database takes."""
-    plain = (word.encode("utf-8", "replace").decode() for word in words)
-    return " ".join(plain if lite else (f"'{word}'" for word in plain))
+    return " ".join(words if lite else (f"'{word}'" for word in words)).encode("utf-8", "replace").decode()
 
 
 def _finish_index(db: Database, corpus: int) -> None:
@@ -321,21 +319,26 @@ UNSPACED = (
 
 
 def split_words(text: str) -> Iterator[str]:
-    """Yield the words of a text in lower case, in order, with repetitions.
+    """Return the words of a text in lower case, in order, with repetitions.
 
     In scripts without spaces, the words of a run of letters are every pair of neighbouring letters and the last letter,
     so that the words of any part of the run are among them, or begin one of them.
     """
+    return itertools.chain.from_iterable(map(_split_run, _find_runs(text)))
+
+
+def _split_run(run: str) -> Iterable[str]:
+    """Return the words of a run of letters."""
+    if run.isascii():
+        return (run[:LONGEST],)
     unspaced = _compile_patterns()[1]
-    for run in _find_runs(text):
-        if run.isascii():
-            yield run[:LONGEST]
-            continue
-        for part in unspaced.split(run):
-            if part and unspaced.fullmatch(part):
-                yield from (part[place : place + 2] for place in range(len(part)))
-            elif part:
-                yield part[:LONGEST]
+    words: list[str] = []
+    for part in unspaced.split(run):
+        if part and unspaced.fullmatch(part):
+            words += (part[place : place + 2] for place in range(len(part)))
+        elif part:
+            words.append(part[:LONGEST])
+    return words
 
 
 def split_query(text: str) -> list[str]:
@@ -353,7 +356,9 @@ def split_query(text: str) -> list[str]:
 
 def list_words(title: str, text: str) -> list[str]:
     """Return the distinct words of a document, as many as fit into `MOST_BYTES`."""
-    words = dict.fromkeys(split_words(f"{title}\n{text}"))
+    words = dict.fromkeys(_find_runs(f"{title}\n{text}"))
+    if not all(map(str.isascii, words)) or max(map(len, words), default=0) > LONGEST:
+        words = dict.fromkeys(itertools.chain.from_iterable(map(_split_run, words)))
     if sum(map(len, words)) * 4 <= MOST_BYTES:
         return list(words)
     fitting, size = [], 0
@@ -374,8 +379,10 @@ def _find_runs(text: str) -> list[str]:
 @cache
 def _compile_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of a word with its combining marks, and of a run of letters in a script without spaces."""
-    marks = "".join(chr(code) for code in range(0x300, sys.maxunicode) if code < 0x20000 and _is_mark(chr(code)))
-    return re.compile(rf"[\w{re.escape(marks)}]+"), re.compile(rf"([{UNSPACED}]+)")
+    marks = "".join(chr(code) for code in range(0x300, 0x20000) if _is_mark(chr(code)))
+    late, mark = r"(?=[^\x00-\u02ff])", f"[{re.escape(marks)}]"  # most letters are told from marks by a quick look
+    tail = rf"{late}{mark}[\w{mark[1:]}*"
+    return re.compile(rf"\w+(?:{tail})?|{tail}"), re.compile(rf"([{UNSPACED}]+)")
 
 
 def _is_mark(letter: str) -> bool:

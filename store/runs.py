@@ -32,7 +32,7 @@ def create_run(
     name: str = "",
     fork: int | None = None,
     group: int | None = None,
-    edits: Iterable[NewEdit] = (),
+    edits: Sequence[NewEdit] = (),
 ) -> RunRow:
     """Create a run for a worker to claim; ``options["minibatches"]`` is its planned length.
 
@@ -43,7 +43,7 @@ def create_run(
         it, as the first snapshot of this run, at mini-batch 0, so that later changes of the parent do not matter.
     group : int, optional
         For runs created together, the number of the first of them; 0 if this is the first.
-    edits : iterable of NewEdit
+    edits : sequence of NewEdit
         Edits that wait in the journal of the run from the start.
 
     Raises
@@ -81,7 +81,8 @@ def create_run(
             run_rows.update_run(connection, number, run_group=group or number)
         if origin:
             _copy_parent(connection, number, origin)
-        insert_edits(connection, number, edits)
+        if edits:
+            insert_edits(connection, number, edits)
         return run_rows.read_run(connection, number)
 
     return db.transact(work)

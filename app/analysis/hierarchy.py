@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -587,7 +588,7 @@ class Hierarchy:
         parts = [self.share(each.node) * abs(each.weight) for each in parents]
         total = sum(parts)
         found = [Relative(each.node, part / total) for each, part in zip(parents, parts, strict=True) if part > 0]
-        return sorted(found, key=lambda each: -each.weight)
+        return sorted(found, key=attrgetter("weight"), reverse=True)
 
     def uses(self, node: Node, n: int = 20) -> list[UseOfTopic]:
         """Return the ``n`` (at most 20) documents that use the topic most."""

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from topiary.app.cli.console import (
     OutputClosed,
@@ -25,15 +25,16 @@ from topiary.app.jobs.logs import list_events, read_tail
 from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.run_rules import RunRequest, describe_widths, proposes_widths
-from topiary.app.jobs.topic_guide import TopicGuide, read_guide
 from topiary.app.names import BROKEN
 from topiary.engine.gpu.memory import count_bytes
-from topiary.engine.steering.edit import EditRefused
 from topiary.store import corpora as corpora_of
 from topiary.store import queue as queue_of
 from topiary.store import runs
 from topiary.store.database import Database, open_existing
 from topiary.store.run_rows import RunRow
+
+if TYPE_CHECKING:
+    from topiary.app.jobs.topic_guide import TopicGuide
 
 LAYERS, WORDS, LENGTH = (128, 64, 32), 10_000, 100  # of the corpus that tells how much fits
 NO_CARDS = "no graphics processor of NVIDIA is here, or no driver; runs are trained by the processor"
@@ -57,8 +58,11 @@ def train(arguments: argparse.Namespace) -> int:
     return _report_start(db, rows, started, arguments, note)
 
 
-def _read_guide(path: str) -> TopicGuide:
+def _read_guide(path: str) -> "TopicGuide":
     """Return the topics of a file; raise an error if it is not a guide."""
+    from topiary.app.jobs.topic_guide import read_guide  # most runs do without
+    from topiary.engine.steering.edit import EditRefused
+
     try:
         return read_guide(Path(path))
     except EditRefused as error:

@@ -170,7 +170,8 @@ class TopicEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_classes_ = n_classes
         self.n_documents_ = counts.n_documents
         self.n_tokens_ = int(counts.values.sum(dtype=np.float64))
-        kernel, self.seeded_ = self._build_kernel(), {}
+        kernel = self._build_kernel()
+        self.seeded_: dict[Any, int | None] = {}
         seeds = read_topic_words(self.topics, list(getattr(self, "feature_names_in_", ())), self.n_features_in_)
         if seeds and SEED not in kernel.steers:
             raise SettingError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from topiary.app.jobs import gpu, launcher, logs, process
 from topiary.app.jobs.cluster.place import ON_CARDS
-from topiary.app.jobs.forks import find_origin, retry_run
+from topiary.app.jobs.forks import find_origin, repeat_with_seeds, retry_run
 from topiary.app.jobs.new_run import create_runs, request_continuation
 from topiary.app.jobs.plan import read_options
 from topiary.app.jobs.run_rules import RunRequest, collect_row_facts
@@ -62,6 +62,13 @@ def repeat_run(db: Database, run: int, batch_size: int | None = None, who: str =
     row = retry_run(db, run, batch_size)
     _start(db, [row], who, f" in place of run {run}")
     return row
+
+
+def train_seeds(db: Database, run: int, n: int, who: str = "") -> list[RunRow]:
+    """Start runs that differ from a run in their seed alone; see :func:`repeat_with_seeds`."""
+    rows = repeat_with_seeds(db, run, n)
+    _start(db, rows, who, f" with another seed than run {run}")
+    return rows
 
 
 def _start(db: Database, rows: Sequence[RunRow], who: str, why: str) -> list[int]:

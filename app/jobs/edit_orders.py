@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from topiary.app.jobs.records import load_model
 from topiary.app.jobs.run_rules import collect_row_facts
+from topiary.app.jobs.topic_guide import LEAST_WORDS, TopicGuide
 from topiary.app.names import name_model, plural
 from topiary.engine import models
 from topiary.engine.contract import Facts
@@ -30,6 +31,7 @@ from topiary.store.database import Database
 from topiary.store.edits import APPLIED, REFUSED, WAITING, EditRow, NewEdit
 from topiary.store.run_rows import RunRow
 
+FIRST = 20  # steps before the topics of a guide are made: before, no topic has found its words
 LEAST_LIKE = 0.7  # likeness, of 1, from which a word of the vocabulary is near another one
 
 
@@ -43,7 +45,7 @@ class EditForm(NamedTuple):
 
 
 FORMS: Mapping[str, EditForm] = {
-    SEED: EditForm(0, 2, "seed tsunami aid", "make a new topic from words"),
+    SEED: EditForm(0, LEAST_WORDS, "seed tsunami aid", "make a new topic from words"),
     KEEP: EditForm(1, 1, "keep L1:3 tsunami", "keep words in a topic"),
     OUT: EditForm(1, 1, "out L1:3 year", "keep words out of a topic"),
     BAN: EditForm(0, 1, "ban year", "keep words out of all topics"),
@@ -140,7 +142,9 @@ def check_model(model: str, steers: frozenset[str], facts: Facts, kinds: Iterabl
         raise EditRefused(f"{name_model(model)} cannot be steered as this run trains it; {', '.join(able)} can")
     if missing := [kind for kind in kinds if kind in KINDS and kind not in steers]:
         able = [kind for kind in KINDS if kind in steers]
-        raise EditRefused(f"{name_model(model)} knows no edit {missing[0]!r}; it knows {', '.join(able)}")
+        raise EditRefused(
+            f"{name_model(model)} as this run trains it knows no edit {missing[0]!r}; it knows {', '.join(able)}"
+        )
 
 
 def _can_be_steered(model: str, facts: Facts) -> bool:
@@ -191,3 +195,37 @@ def describe_result(row: EditRow) -> str:
     )
     measured = f"; perplexity {before} to {after}" if before and after else ""
     return f"{made}{changed}{measured}"
+
+
+def plan_guide(
+    guide: TopicGuide, vocabulary: Sequence[str], layers: Sequence[int], steps: int, author: str
+) -> list[NewEdit]:
+    """Return the edits with which a run follows a guide.
+
+    Parameters
+    ----------
+    layers : sequence of int
+        Widths of the run.
+    steps : int
+        Its length.
+
+    Raises
+    ------
+    EditRefused
+        When the corpus lacks a word, or there are too few topics in layer 2 for the parents.
+    """
+    numbers = number_words(vocabulary)
+    parents = list(dict.fromkeys(topic.parent for topic in guide.topics if topic.parent))
+    if parents and (len(layers) < 2 or len(parents) > layers[1]):
+        has = f"{layers[1]:,} topics in layer 2" if len(layers) > 1 else "one layer"
+        raise EditRefused(
+            f"the guide names {plural(len(parents), 'parent')}, and the run has {has}; give it more layers or topics"
+        )
+    step = max(1, min(FIRST, steps // 4))
+    plan = [NewEdit(BAN, words=find_words(guide.ban, numbers), step=step, author=author)] if guide.ban else []
+    for topic in guide.topics:
+        plan.append(NewEdit(SEED, words=find_words(topic.words, numbers), name=topic.name, step=step, author=author))
+        if topic.parent:
+            below = (-len(plan), parents.index(topic.parent) + 1)
+            plan.append(NewEdit(PLACE, topics=below, name=topic.parent, step=step, author=author))
+    return plan

@@ -5,6 +5,7 @@ the name defined here, so that two places never show different figures under one
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -243,6 +244,14 @@ def find_estimate_name(run: Any, kind: str) -> str:
 def choose_headline(run: EvaluatedRun, latest: Mapping[str, float | None]) -> Estimate | None:
     """Return the best estimate of a run (averaged, on test documents, of the mean topics, or of the last step)."""
     return next(iter(list_estimates(run, latest)), None)
+
+
+def choose_alike(each_run: Sequence[Sequence[Estimate]]) -> list[Estimate | None]:
+    """Return an estimate for each run, from all it has, of one kind: the best that most of them have."""
+    kinds = Counter(estimate.kind for estimates in each_run for estimate in estimates)
+    order = list(ESTIMATE_NAMES | LOGLIK_NAMES)
+    kind = max(kinds, key=lambda kind: (kinds[kind], -order.index(kind)), default="")
+    return [next((each for each in estimates if each.kind == kind), None) for estimates in each_run]
 
 
 def summarize_estimate(run: EvaluatedRun, best: Estimate, trend: str) -> str:

@@ -1,6 +1,7 @@
 """Forks: new runs that continue from a snapshot of a run, with another model, seed or settings; and retries."""
 
 from collections.abc import Mapping
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 from topiary.app.jobs.plan import name_step, read_options
@@ -192,16 +193,34 @@ def retry_run(db: Database, run: int, size: int | None = None) -> RunRow:
         config = settings.from_json(models.load(row.model).Config, values)
     except (LookupError, ValueError) as error:
         raise StoreError(str(error.args[0])) from error
-    options = read_options(row)
+    return _create_like(db, row, settings.to_json(config), row.seed)
+
+
+def repeat_with_seeds(db: Database, run: int, n: int) -> list[RunRow]:
+    """Create ``n`` runs like a run with seeds that no run on its corpus has.
+
+    Raises
+    ------
+    NotFound
+        When there is no such run.
+    """
+    row = runs.get_run(db, run)
+    taken = {each.seed for each in runs.list_runs(db) if each.corpus == row.corpus}
+    free = (seed for seed in count(1) if seed not in taken)
+    return [_create_like(db, row, row.settings, seed) for seed in islice(free, n)]
+
+
+def _create_like(db: Database, row: RunRow, values: dict[str, Any], seed: int) -> RunRow:
+    """Create a run like another one, with these settings and this seed."""
     return runs.create_run(
         db,
         corpus=row.corpus,
         model=row.model,
         inference=row.inference,
-        layers=tuple(values["layers"]),
-        settings=settings.to_json(config),
-        options=options.to_json(),
-        seed=row.seed,
+        layers=tuple(values.get("layers", row.layers)),
+        settings=values,
+        options=read_options(row).to_json(),
+        seed=seed,
         name=row.name,
         fork=row.parent_snapshot,
         group=row.run_group,

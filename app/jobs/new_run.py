@@ -8,7 +8,6 @@ from typing import Any
 
 from topiary.app.jobs import gpu
 from topiary.app.jobs.cluster import place
-from topiary.app.jobs.edit_orders import check_model
 from topiary.app.jobs.forks import ForkOrigin
 from topiary.app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
 from topiary.app.jobs.run_rules import (
@@ -30,7 +29,6 @@ from topiary.app.jobs.run_rules import (
     take_measures,
     tries_widths,
 )
-from topiary.app.jobs.topic_guide import plan_guide
 from topiary.app.machine import find_user
 from topiary.engine import models, settings
 from topiary.engine.gpu import memory
@@ -121,6 +119,8 @@ def _plan_edits(db: Database, corpus: CorpusRow, request: RunRequest, config: An
     """Return the edits that a run begins with."""
     if request.guide is None:
         return list(request.edits)
+    from topiary.app.jobs.edit_orders import check_model, plan_guide  # other runs do without
+
     if request.on:
         raise NewRunError(f"topics are given to runs on this machine, and this one is to run on {request.on}", "on")
     planned = plan_guide(request.guide, corpora.read_vocabulary(db, corpus.number), config.layers, steps, find_user())

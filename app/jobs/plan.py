@@ -4,7 +4,7 @@ Everything here is a pure function of counts (mini-batches, documents, sweeps, s
 clock, so that a run that was killed and resumed writes the same points and snapshots as one that was not.
 
 Costs are measured in *token draws*: one topic drawn for one token.  Watching a run is limited to a fixed
-share of the cost of training: the live curve 7 %, snapshots 6 %, predicted labels 4 %, checkpoints 2 % (or a
+share of the cost of training: the live curve 5 %, snapshots 6 %, predicted labels 4 %, checkpoints 2 % (or a
 second for each of the last three, if that is more), placing the example documents of topics 1 %.  The evaluated
 documents and their sweeps depend on the corpus alone (:func:`choose_protocol`), so that its runs are comparable.
 Only placing all documents is limited by the clock (:class:`app.jobs.shares.LivePlacement`); nothing depends on it.
@@ -110,13 +110,14 @@ def choose_protocol(
     return ScoreProtocol(documents=n_documents, part=part, observed=None if has_scored and part == TEST else OBSERVED)
 
 
-CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.07, 0.01, 0.06, 0.02, 0.04
+CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.05, 0.01, 0.06, 0.02, 0.04
 PLACE_SWEEPS = Sweeps(20, 20, 1)
 # Token draws that take as long as packing and writing one number (at 20 million draws per second).
 SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
 MOVE_DRAWS = 0.4  # token draws that take as long as the step of one weight of a topic
+SPARSE = 9, (1,)  # steps and leading digits of the sparsest curve that is dense at its start
 LEAST_DRAWS = 20_000_000  # a second, allowed in short runs even if it is more than the share
-LEAST_CURVE = 26_000_000  # draws for thirteen points of 50,000 tokens, so that a run of 20 seconds has a curve
+LEAST_CURVE = 26_000_000  # draws that about twelve points may cost in any run, so that one of 20 seconds has a curve
 MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled documents in a point of the label error, draws of each
 LEAST_KEPT = 2  # snapshots, the first and the last
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000  # placed documents at most, and numbers of all their shares at most
@@ -369,7 +370,10 @@ def make_plan(
     at_end = options.test_protocol or choose_protocol(effort.tokens_per_document, test_documents)
     curve_documents = min(available, protocol.documents)
     point_draws = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)
-    evaluations = _fit_spread(last, max(draws * CURVE_SHARE, LEAST_CURVE), point_draws, most=70)
+    evaluations = _fit_spread(last, draws * CURVE_SHARE, point_draws, most=70)
+    sparse = spread_densely(last, *SPARSE)
+    if len(evaluations) < len(sparse):
+        evaluations = _fit_spread(last, min(LEAST_CURVE, len(sparse) * point_draws), point_draws, most=SPARSE[0])
     n_predicted = min(MOST_PREDICTED, effort.labelled)
     predictions = _fit_spread(
         last, max(draws * LABEL_SHARE, LEAST_DRAWS), n_predicted * PREDICTION_DRAWS * effort.asking, most=70
@@ -416,7 +420,7 @@ def spread_evenly(last: int, steps: int) -> frozenset[int]:
 def _list_spreads(last: int, most: int) -> list[frozenset[int]]:
     """Return ways to spread work over a run, the densest first."""
     dense = [spread_densely(last, steps) for steps in (150, 100, 70, 50, 35, 25, 18, 12, 8) if steps <= most]
-    return [*dense, spread_densely(last, 9, (1,)), *(spread_evenly(last, steps) for steps in (10, 5, 3, 1))]
+    return [*dense, spread_densely(last, *SPARSE), *(spread_evenly(last, steps) for steps in (10, 5, 3, 1))]
 
 
 def _fit_spread(last: int, draws: float, cost: float, most: int = 150) -> frozenset[int]:

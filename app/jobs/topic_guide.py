@@ -18,12 +18,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from topiary.app.jobs.edit_orders import FORMS, find_words, number_words
 from topiary.app.names import plural
-from topiary.engine.steering.edit import BAN, PLACE, SEED, EditRefused
-from topiary.store.edits import NewEdit
+from topiary.engine.steering.edit import EditRefused
 
-FIRST = 20  # steps before the topics of a guide are made: before, no topic has found its words
+LEAST_WORDS = 2  # of a topic
 LARGEST = 1_000_000  # bytes of a file
 
 
@@ -64,7 +62,7 @@ def read_guide(path: Path) -> TopicGuide:
 def parse_guide(text: str, name: str = "the guide") -> TopicGuide:
     """Return the guide in a text of YAML; ``name`` is for errors."""
     try:
-        values = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts, lists and dictionaries only
+        values = yaml.BaseLoader(text).get_single_data()  # texts, lists and dictionaries only
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1} of {name}" if mark is not None else name
@@ -93,8 +91,8 @@ def convert_guide(values: Any, name: str = "the guide") -> TopicGuide:
 def _convert_topic(values: Any, where: str) -> GuideTopic:
     _check_keys(values, ("name", "words", "parent"), where)
     words = _convert_words(values.get("words") or [], f"words of {where}")
-    if len(words) < FORMS[SEED].words:
-        raise EditRefused(f"{where} has {plural(len(words), 'word')}; give at least {FORMS[SEED].words}")
+    if len(words) < LEAST_WORDS:
+        raise EditRefused(f"{where} has {plural(len(words), 'word')}; give at least {LEAST_WORDS}")
     name, parent = (" ".join(str(values.get(key) or "").split()) for key in ("name", "parent"))
     return GuideTopic(name, words, parent)
 
@@ -110,37 +108,3 @@ def _check_keys(values: Any, known: Sequence[str], where: str) -> None:
         raise EditRefused(f"{where} has no {' or '.join(known)}; write them as in topics: and - name: Aid")
     if unknown := [key for key in values if key not in known]:
         raise EditRefused(f"{where} has a key {unknown[0]!r}, which means nothing; the keys are {', '.join(known)}")
-
-
-def plan_guide(
-    guide: TopicGuide, vocabulary: Sequence[str], layers: Sequence[int], steps: int, author: str
-) -> list[NewEdit]:
-    """Return the edits with which a run follows a guide.
-
-    Parameters
-    ----------
-    layers : sequence of int
-        Widths of the run.
-    steps : int
-        Its length.
-
-    Raises
-    ------
-    EditRefused
-        When the corpus lacks a word, or there are too few topics in layer 2 for the parents.
-    """
-    numbers = number_words(vocabulary)
-    parents = list(dict.fromkeys(topic.parent for topic in guide.topics if topic.parent))
-    if parents and (len(layers) < 2 or len(parents) > layers[1]):
-        has = f"{layers[1]:,} topics in layer 2" if len(layers) > 1 else "one layer"
-        raise EditRefused(
-            f"the guide names {plural(len(parents), 'parent')}, and the run has {has}; give it more layers or topics"
-        )
-    step = max(1, min(FIRST, steps // 4))
-    plan = [NewEdit(BAN, words=find_words(guide.ban, numbers), step=step, author=author)] if guide.ban else []
-    for topic in guide.topics:
-        plan.append(NewEdit(SEED, words=find_words(topic.words, numbers), name=topic.name, step=step, author=author))
-        if topic.parent:
-            below = (-len(plan), parents.index(topic.parent) + 1)
-            plan.append(NewEdit(PLACE, topics=below, name=topic.parent, step=step, author=author))
-    return plan

@@ -496,11 +496,12 @@ class Trainer:
         return position._replace(titles=index_titles(arrays))
 
     def _evaluate(self, training: "Training", plan: Plan, position: "Position") -> None:
-        """Add a point of the curve, and one of the mean topics."""
+        """Add a point of the curve, and after every third one, and at the end, one of the mean topics."""
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         documents = position.documents
         claim.score("point", measure, t, documents, training.curve_point(position.state, plan))
-        if training.has_mean:
+        number = sum(each < t for each in plan.evaluations)
+        if training.has_mean and (number % 3 == 0 or t == plan.minibatches):
             claim.score(
                 "mean",
                 measure,

@@ -122,6 +122,26 @@ class Uploads:
             coming.half.replace(coming.whole)
         return True
 
+    def list_names(self, token: str) -> list[str]:
+        """Return the names of the files and folders sent with a token, in their order."""
+        with self._lock:
+            folder = self._folders.get(token)
+        root = None if folder is None else folder / SEVERAL
+        return sorted(path.name for path in root.iterdir()) if root is not None and root.is_dir() else []
+
+    def remove(self, token: str, name: str) -> int:
+        """Remove a file, or a folder with all in it, sent with a token; return how many files that were."""
+        if name not in self.list_names(token):
+            return 0
+        with self._lock:
+            path = (self._folders[token] or Path()) / SEVERAL / name
+        removed = 1 if path.is_file() else sum(each.is_file() for each in path.rglob("*"))
+        if path.is_file():
+            path.unlink()
+        else:
+            process.remove_folder(path)
+        return removed
+
     def look(self, token: str) -> Path | None:
         """Return the path of the files sent with a token, which remain there; None if no file is complete."""
         with self._lock:

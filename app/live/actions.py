@@ -242,6 +242,12 @@ class Actions:
         self.feed.look()
         return row
 
+    def train_seeds(self, run: int, n: int) -> list[RunRow]:
+        """Start runs that differ from a run in their seed alone; see :func:`app.jobs.control.train_seeds`."""
+        rows = control.train_seeds(self._writing(), run, n, str(self.visitor))
+        self.feed.look()
+        return rows
+
     def train_more(self, run: int) -> RunRow:
         """Start a run that continues one from its last snapshot; see :func:`app.jobs.control.continue_run`."""
         row = control.continue_run(self._writing(), run, str(self.visitor))

@@ -4,7 +4,7 @@ The code is served as a file, so that the browser loads it in parallel, once for
 it unchanged; code sent inside the document would be translated again for every component.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -20,7 +20,7 @@ from topiary.app.machine import find_asset, make_asset_url
 WHY_REFUSED = "You only look here: the analysts' password allows changes"
 CHANGES = (
     "pause", "resume", "resume-here", "stop", "move", "delete", "rename", "demo", "new", "add", "fork", "supervise",
-    "start", "make", "train-more", "refine",
+    "start", "make", "train-more", "more-seeds", "refine",
     "note-add", "note-change", "note-delete", "carry",
     "steer", "apply-edits", "undo-edit",
     "kind", "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
@@ -195,7 +195,7 @@ class TreeView(Component):
             super()._handle_msg(data)
 
 
-def read_aspect(message: Message, before: float) -> float | None:
+def read_aspect(message: Mapping[str, Any], before: float) -> float | None:
     """Return width / height of a tree's window from a message with its size.
 
     Return ``before`` if the shape has hardly changed, and None if the message has no valid size.
@@ -207,7 +207,7 @@ def read_aspect(message: Message, before: float) -> float | None:
     return aspect if abs(aspect / before - 1) > _SAME_ASPECT else before
 
 
-def read_window(message: Message) -> tuple[float, float]:
+def read_window(message: Mapping[str, Any]) -> tuple[float, float]:
     """Return width and height of a window from a message that has them, in steps of a few pixels."""
     width, height = (max(200.0, min(4000.0, message[side] // _STEP * _STEP)) for side in ("width", "height"))
     return width, height

@@ -27,6 +27,7 @@ LEAST_SHADED = 3  # points of a curve whose burn-in is shaded
 TALL_STYLE = {"height": "auto", "max-height": "none"}  # lets a layout of Bokeh be taller than the window
 Beginning: TypeAlias = tuple[float, float, float]  # steps, documents and seconds before the first point of a curve
 FIRST: Beginning = (0.0, 0.0, 0.0)
+_HOW_MANY = "The curve has as many points as 5 % of the work of training pays for; a short run has about a dozen."
 CARD_STYLE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
 
 
@@ -185,7 +186,7 @@ class WatchCurves(MessagePart):
         axis = kpis.draw_choices("axis", _list_axes(self._step), view.axis, "x-axis")
         chooser = kpis.draw_overlay_choice(run, others, overlay, line_styles) if others else ""
         note = (
-            f'<p class="tp-dim tp-note">{escape(describe_protocol(run))}.</p>'
+            f'<p class="tp-dim tp-note">{escape(describe_protocol(run))}. {_HOW_MANY}</p>'
             if run.point_perplexity is not None
             else ""
         )

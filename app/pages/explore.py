@@ -210,7 +210,7 @@ class ExplorePage(TreePage):
         detail = self._detail_rule
         if detail == "paper":
             return choose_first_roots(hierarchy, self._choose_threshold())
-        return choose_main_roots(hierarchy, hierarchy.heaviest_edges(*RULES[detail][:3]))[:1]
+        return choose_main_roots(hierarchy, hierarchy.heaviest_edges(*RULES[detail][:3]))
 
     def _find_selected(self) -> Node | None:
         node = Node(self._view.layer, self._view.topic - 1)
@@ -704,7 +704,8 @@ class ExplorePage(TreePage):
         if node is None:
             self._detail.html = ""
             return
-        documents = self._documents.of(hierarchy, node, self._redraw_detail)
+        documents = self._documents.of(hierarchy, node, self._redraw_detail) if hierarchy.documents else []
+        trend = self._trends.of(hierarchy, node, self._redraw_detail)
         hierarchy = self._add_seeds(hierarchy)
         roots, drawing = self.choice.roots, self._drawing
         state = PanelState(
@@ -712,7 +713,7 @@ class ExplorePage(TreePage):
             picture=self._name_picture(hierarchy), sent=self._notes.sent, focus=self._notes.focus,
             closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
             using=self._looks.count(hierarchy, node, MUCH),
-            trend=draw_small_trends(self._trends.of(hierarchy, node, self._redraw_detail)),
+            trend="" if trend is None else draw_small_trends(trend),
             whole=WHOLE in split_tab(self._view.tab),
         )  # fmt: skip
         self._detail.html = draw_topic(hierarchy, node, self._choose_threshold(), documents, state)
@@ -780,6 +781,10 @@ class ExplorePage(TreePage):
         if self._is_tiled(self._original):
             scopes.pop("tree", None)
         return ReportSubject(self._original, choice if is_layered else None, scopes)
+
+    @on("steer-topic")
+    def _steer(self, topic: Node) -> None:
+        self._put(page="steer", tab="", layer=topic.layer, topic=topic.column + 1)
 
     @on("report")
     def _offer_report(self, hierarchy: Hierarchy) -> None:

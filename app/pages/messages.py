@@ -215,6 +215,8 @@ class TreePage(MessagePart, ABC):
         self._boards = boards
         self._aspect = aspect
         self._window = (1010.0, 652.0)  # pixels, until the browser has measured it
+        if list(trees) == [""] and (known := read_aspect(context.window, aspect)) is not None:
+            self._aspect, self._window = known, read_window(context.window)
         self._is_exact = False  # whether the picture on screen is drawn for these pixels
         self._replaced: int | None = None  # length of the picture that the browser still has while a new one is sent
 

@@ -140,10 +140,26 @@ class NewCorpusForm(MessagePart):
         self._start_import()
 
     @on("sent")
-    def _receive_files(self, name: str, of: int) -> None:
+    def _receive_files(self, name: str, of: int, failed: str = "") -> None:
         self._n_before += of
         self._name_corpus(name, of)
-        self._sending = UploadState(self._n_before, error=_explain_left_out(self._unreadable))
+        self._take_stock(failed[:300])
+
+    @on("remove")
+    def _remove(self, value: str) -> None:
+        """Remove a file or folder that was sent, and inspect the others."""
+        self._n_before -= self._context.actions.uploads.remove(self._token, value)
+        if self._n_before <= 0:
+            self._start_over()
+            self.refresh()
+            return
+        self._unreadable = [name for name in self._unreadable if name != value[:100]]
+        self._take_stock()
+
+    def _take_stock(self, failed: str = "") -> None:
+        """Inspect what is here, and say what was not sent or cannot be read."""
+        said = [f"{failed}." if failed else "", _explain_left_out(self._unreadable)]
+        self._sending = UploadState(self._n_before, error=" ".join(filter(None, said)))
         self._inspected_options = None
         self._inspect()
         self._draw()
@@ -354,7 +370,7 @@ class NewCorpusForm(MessagePart):
         first = ("into", *FIRST, *self._list_roles(), *(CELLS if self._has_cells() else ()), *self._list_proposed())
         form = draw_corpus_form(
             f"{ADDRESS}/{self._token}",
-            self._sending,
+            self._sending._replace(names=self._context.actions.uploads.list_names(self._token)),
             self._describe_inspection(),
             [field for field in fields if field.name in first],
             [field for field in fields if field.name not in first],

@@ -178,7 +178,10 @@ class CloserLooks:
         """Return how many documents have at least so much of a topic; 0 while that is not known."""
         subject = hierarchy.run, hierarchy.snapshot, node, self._context.view.where
         counts = self._look.counts if self._look is not None and subject == self._subject else None
-        return next((each.documents for each in counts or () if each.share == least), 0)
+        for each in counts or ():
+            if each.share == least:
+                return each.documents
+        return 0
 
     def draw_origin(self, run: int) -> str:
         """Return the line about where the documents of a run come from; empty for a corpus that was imported."""

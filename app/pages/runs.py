@@ -1,6 +1,7 @@
 """The page Runs: the list of runs, and the forms for new runs and corpora."""
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from panel.viewable import Viewable
 from topiary.app.analysis.hierarchy import measure_coherence
 from topiary.app.analysis.recurrence import find_seed_groups
 from topiary.app.jobs import progress
+from topiary.app.jobs.demo import find_corpus
 from topiary.app.jobs.estimates import choose_headline
 from topiary.app.jobs.forks import LABEL_MODEL
 from topiary.app.jobs.progress import Notice
@@ -43,7 +45,16 @@ from topiary.app.views.runs.run_list import (
     select_runs,
 )
 from topiary.app.views.runs.run_table import TableRun, draw_run_table
-from topiary.store import corpora, corpus_rows
+from topiary.app.views.runs.waiting import (
+    COMPILING,
+    FIRST_TOPICS,
+    LATE,
+    WaitFacts,
+    draw_waiting_page,
+    follow_preparation,
+    round_estimate,
+)
+from topiary.store import corpora, corpus_rows, runs
 from topiary.store.run_rows import RunRow
 
 ADD = "add"  # the tab with the form that adds documents
@@ -333,17 +344,57 @@ def build_runs_page(context: Context) -> Viewable:
 
 
 class NoRunPage(MessagePart):
-    """The page of a run that is not in the store, or of a store without runs; it leads to those that there are."""
+    """The page in place of topics that are not there: of no run, or of one whose first topics are on their way."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.board = Board("", self.handle)
-        self._view.param.watch(self._draw, ["run"])
+        self.board = Board("", self.handle, sheets=["waiting"])
+        self._said: tuple[int, int, float] | None = None  # run, estimate, and when it fell to this
+        self._corpus: tuple[int, WaitFacts] | None = None
+        self._view.param.watch(self._draw, ["run", "page"])
+        context.on_tick(self._draw)
         self._draw()
 
     def _draw(self, *_: Any) -> None:
-        usual = find_usual_run(self._context.feed)
-        self.board.html = draw_missing_run(self._view.run, usual) if usual else draw_no_run()
+        feed, run = self._context.feed, self._view.run
+        usual = find_usual_run(feed)
+        if feed.run(run) is not None:
+            self.board.html = self._draw_waiting(self._follow_run(run))
+        elif usual:
+            self.board.html = draw_missing_run(run, usual)
+        elif feed.notice.sentence and not feed.notice.failed:
+            self.board.html = self._draw_waiting(self._follow_demo())
+        else:
+            self.board.html = draw_no_run()
+
+    def _draw_waiting(self, facts: WaitFacts) -> str:
+        """Draw the wait with an estimate that only falls; when it has not for a while, the page says so."""
+        now, run, estimate = time.monotonic(), self._view.run, round_estimate(facts.seconds)
+        if self._said is None or estimate < self._said[1]:
+            self._said = (run, estimate, now)
+        return draw_waiting_page(facts, self._said[1], late=now - self._said[2] > LATE)
+
+    def _follow_demo(self) -> WaitFacts:
+        found = find_corpus(self._context.db)
+        share = min(max(self._context.feed.notice.share or 0.0, 0.0), 1.0)
+        return follow_preparation(share, found.documents if found else 0, found.tokens if found else 0)
+
+    def _follow_run(self, run: int) -> WaitFacts:
+        """Return what a run has behind it before its first topics; its corpus is read once."""
+        row = self._context.feed.run(run)
+        if self._corpus is None or self._corpus[0] != run:
+            corpus = corpora.get_run_corpus(self._context.db, runs.get_run(self._context.db, run))
+            demo = find_corpus(self._context.db)
+            is_demo = demo is not None and demo.number == corpus.number
+            wanted = () if is_demo else range(min(corpus.documents, 2))
+            rows = corpora.read_documents(self._context.db, corpus.number, wanted)
+            own = [(document.title or "", document.text or "") for document in rows]
+            self._corpus = run, WaitFacts(2, 0.0, 0.0, corpus.documents, corpus.tokens, own)
+        message = (row.message if row is not None else "") or ""
+        compiles = message.startswith("compiling")
+        seconds, share = (COMPILING + FIRST_TOPICS, 0.2) if compiles else (FIRST_TOPICS, 0.9)
+        layers = tuple(row.layers) if row is not None else ()
+        return self._corpus[1]._replace(step=1 if compiles else 2, share=share, seconds=seconds, layers=layers)
 
     @on("usual")
     def _show_usual(self) -> None:

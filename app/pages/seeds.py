@@ -15,7 +15,7 @@ from topiary.app.live.ticks import Tick
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
-from topiary.app.views.compare.recurrence import SeedReport, draw_seed_page, draw_seed_progress
+from topiary.app.views.compare.recurrence import MORE, SeedReport, draw_seed_page, draw_seed_progress
 from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
 from topiary.app.views.tree.opening import choose_threshold
 from topiary.engine.hierarchy.recurrence import Recurrence
@@ -219,6 +219,18 @@ class SeedsPage(MessagePart):
     def _explore(self, topic: Node) -> None:
         selection = {"layer": topic.layer, "topic": topic.column + 1, "roots": (format_identity(topic),)}
         self._put(page="explore", tab="", **selection)
+
+    @on("more-seeds")
+    def _train_seeds(self) -> None:
+        """Train the run with further seeds; the page goes on as soon as these have topics."""
+        self._context.later(partial(self._context.actions.train_seeds, self._view.run, MORE), self._report_seeds)
+
+    def _report_seeds(self, rows: list[RunRow]) -> None:
+        first, last = rows[0], rows[-1]
+        self._context.notify(
+            f"Runs {first.number} to {last.number} train run {self._view.run} with other seeds.", "success"
+        )
+        self._fetch()
 
     @on("compare")
     def _compare(self, run: int) -> None:

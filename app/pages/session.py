@@ -6,9 +6,9 @@ that a damaged link opens a similar view instead of showing an error.
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args, get_type_hints
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -222,6 +222,8 @@ class Context:
         Shows a message; kind is "success", "info", "warning" or "error".
     dark : bool
         Whether the session begins with the dark theme; the visitor can change that in the browser.
+    window : mapping
+        The ``width`` and ``height`` of the window of a picture when the visitor was last here; empty if not known.
     """
 
     view: View
@@ -236,6 +238,7 @@ class Context:
     soon: Callable[[Callable[[], None]], None]
     notify: Callable[[str, str], None]
     dark: bool = False
+    window: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def reader(self) -> "StoreReader":

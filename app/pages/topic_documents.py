@@ -83,10 +83,6 @@ class TopicReading(ABC, Generic[Found]):
 class TopicDocuments(TopicReading[list[TopicDocument]]):
     """The documents of topics."""
 
-    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
-        """Return the documents of a topic, or None if they must be read first; then call ``then`` after reading."""
-        return super().of(hierarchy, node, then) if hierarchy.documents else []
-
     def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> list[TopicDocument]:
         row, reader = self._context.feed.run(hierarchy.run), self._context.reader
         if row is None:

@@ -13,9 +13,9 @@ from topiary.app.pages.filters import find_placed, open_documents
 from topiary.app.pages.measured import offer_columns
 from topiary.app.pages.session import Context
 from topiary.app.pages.topic_documents import TopicReading
-from topiary.app.views.explore.small_trends import GroupBar, TopicTrend
+from topiary.app.views.explore.small_trends import GroupShare, TopicTrend
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import corpora, runs
+from topiary.store import corpora
 from topiary.store.errors import StoreError
 
 _LEAST_DOCUMENTS = 25  # of a group, unless all groups have fewer
@@ -33,10 +33,12 @@ class TopicTrends(TopicReading[TopicTrend]):
         """Measure a topic; without columns of dates or groups, or without shares, nothing is known."""
         context, trend = self._context, TopicTrend()
         with suppress(ReadError, StoreError):
-            corpus = corpora.get_run_corpus(context.db, runs.get_run(context.db, hierarchy.run))
+            row, placed = context.feed.run(hierarchy.run), find_placed(context, hierarchy)
+            if row is None or placed.shares is None or not placed.hierarchy.has(node):
+                return trend
+            corpus = corpora.get_run_corpus(context.db, row)
             offered = offer_columns(list_columns(context.db, corpus), "")
-            placed = find_placed(context, hierarchy)
-            if not (offered.date or offered.group) or placed.shares is None or not placed.hierarchy.has(node):
+            if not (offered.date or offered.group):
                 return trend
             documents = open_documents(context, corpus, placed.hierarchy, where)
             if documents.count and offered.date:
@@ -59,7 +61,7 @@ def _measure_over_time(trend: TopicTrend, documents: RunDocuments, node: Node, c
     return trend
 
 
-def _list_groups(hierarchy: Hierarchy, figure: GroupFigure | None, node: Node) -> Sequence[GroupBar]:
+def _list_groups(hierarchy: Hierarchy, figure: GroupFigure | None, node: Node) -> Sequence[GroupShare]:
     """Return the groups in which a topic has most, largest first."""
     if figure is None:
         return ()
@@ -68,7 +70,7 @@ def _list_groups(hierarchy: Hierarchy, figure: GroupFigure | None, node: Node) -
     large = [group for group in known if shares.documents[group] >= _LEAST_DOCUMENTS] or known
     order = sorted(large, key=lambda group: -float(shares.mean[group, place]))[:_MOST_GROUPS]
     return [
-        GroupBar(
+        GroupShare(
             figure.groups.names[group],
             float(shares.mean[group, place]),
             float(figure.low[group, place]),

@@ -88,7 +88,9 @@ class WordReader:
         choices = _choose(hierarchy, number, list_columns(self._context.db, corpus), request)
         page = WordPageContents(hierarchy, choices, documents=corpus.documents)
         if number is None:
-            return MeasuredAnswer(request, page._replace(alike=_list_alike(hierarchy, request.word.strip())))
+            alike = _list_alike(hierarchy, request.word.strip())
+            suggested = () if alike else suggest_words(hierarchy)
+            return MeasuredAnswer(request, page._replace(alike=alike, suggested=suggested))
         page = page._replace(number=number)
         try:
             return MeasuredAnswer(request, self._measure(corpus, page, request))
@@ -169,6 +171,14 @@ def _choose(
         where=request.where,
         columns=[column.name for column in columns_of],
     )
+
+
+def suggest_words(hierarchy: Hierarchy) -> list[str]:
+    """Return words to begin with: those that say most of the largest topics of the top layer, one after the other."""
+    nodes = [node for node in hierarchy.nodes(hierarchy.n_layers) if node not in hierarchy.light]
+    titles = [hierarchy.title_words(node) for node in nodes]
+    words = (word for place in range(3) for title in titles for word in title[place : place + 1])
+    return [word for word in dict.fromkeys(words) if find_word(hierarchy, word) is not None][:_ALIKE]
 
 
 def _list_alike(hierarchy: Hierarchy, text: str) -> list[str]:

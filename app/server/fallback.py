@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from topiary.app.live.feed import TROUBLE, Feed, find_usual_run
+from topiary.app.names import COMING
 from topiary.app.pages.session import ANOTHER_RUN
 from topiary.app.views.top_bar import WITHOUT_A_RUN
 from topiary.store import runs
@@ -19,6 +20,11 @@ class Fallback(NamedTuple):
 def lacks_runs(feed: Feed, run: int, page: str) -> bool:
     """Return whether a page has no run to show, because the view names none and the store has none."""
     return page not in WITHOUT_A_RUN and not run and not feed.runs()
+
+
+def awaits_topics(feed: Feed, run: int, page: str) -> bool:
+    """Return whether the page of topics has nothing to show yet, because the run is about to have its first ones."""
+    return page == "explore" and bool(run) and feed.latest(run) is None and feed.state(run) in COMING
 
 
 def choose_first_view(feed: Feed) -> dict[str, Any]:

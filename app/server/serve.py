@@ -22,6 +22,7 @@ os.environ["BOKEH_PERFORM_ERROR_DIAGNOSTICS"] = os.environ["BOKEH_VALIDATE_DOC"]
 
 import panel as pn
 import panel_material_ui as pmui  # registers its bundle before the first page
+from bokeh.settings import settings
 from tornado.ioloop import PeriodicCallback
 from tornado.routing import PathMatches, Rule
 from tornado.websocket import WebSocketClosedError
@@ -85,7 +86,7 @@ from topiary.app.server.sessions import (
     repair_current_document,
     repair_message_order,
 )
-from topiary.app.server.visit import Site, make_page_template, open_session
+from topiary.app.server.visit import Site, make_page_start, open_session
 from topiary.store.database import open_database
 
 IDLE = 20.0  # seconds until a connection without a request, or a request without all its headers, is closed
@@ -222,6 +223,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
     repair_message_order()
     repair_current_document()
     pn.extension(notifications=True, browser_info=False)
+    settings.resources = "server"  # whatever BOKEH_RESOURCES and what ran before say: nothing comes from elsewhere
     pn.config.exception_handler = _show_error
     dist = Path(pn.__file__).parent / "dist"
     is_far = address not in LOOPBACK or bool(reach.proxies)
@@ -302,7 +304,11 @@ def _make_rules(site: Site, reach: ServerReach, context: Any, compression: int |
         Rule(
             PathMatches(rf"{prefix_pattern}/autoload\.js"), NotFoundAnswer
         ),  # would embed Bokeh's documents in pages of other sites
-        Rule(PathMatches(rf"{prefix_pattern}/"), SessionPage, session_arguments | {"turns": asyncio.Lock()}),
+        Rule(
+            PathMatches(rf"{prefix_pattern}/"),
+            SessionPage,
+            session_arguments | {"start": make_page_start(), "turns": asyncio.Lock()},
+        ),
         Rule(
             PathMatches(rf"{prefix_pattern}/ws"),
             SessionSocket,
@@ -333,7 +339,7 @@ def _build_page(site: Site) -> Any:
             "<h2>This view could not be opened</h2><p>The server's log says why. "
             '<a href="./">Open Topiary without the rest of the link</a></p>'
         )
-        return pmui.Page(main=[sentence], template=make_page_template())  # type: ignore[attr-defined]
+        return pmui.Page(main=[sentence])  # type: ignore[attr-defined]
 
 
 def _show_error(error: Exception) -> None:

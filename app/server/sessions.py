@@ -11,7 +11,7 @@ import logging
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from typing import Any, ClassVar
 from weakref import WeakSet
@@ -23,6 +23,7 @@ from bokeh.core.has_props import is_DataModel
 from bokeh.core.serialization import Serializer
 from bokeh.document import Document
 from bokeh.document.json import DocJson
+from bokeh.embed.elements import script_for_render_items
 from bokeh.embed.util import RenderItem
 from bokeh.io import doc as current_document
 from bokeh.model import Model
@@ -34,7 +35,7 @@ from bokeh.server.views.ws import WSHandler as BokehSocket
 from bokeh.util.token import check_token_signature, generate_secret_key, get_session_id, get_token_payload
 from panel.io import document as panel_document
 from panel.io.resources import LOCAL_DIST, patch_model_css
-from panel.io.server import DocHandler, WSHandler, html_page_for_render_items
+from panel.io.server import DocHandler, WSHandler
 from panel.io.state import set_curdoc
 from panel_material_ui.base import MaterialComponent
 from panel_material_ui.notifications import NotificationArea
@@ -42,11 +43,13 @@ from panel_material_ui.template.base import Page
 from param import descendents
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
+from tornado.iostream import StreamClosedError
 from tornado.routing import Matcher
 
 from topiary.app.server.access import Authentication
 from topiary.app.server.guarded_files import UnreadRequest
 from topiary.app.server.hosts import POLICY, Hosts, make_nonce, make_policy, send_sentence
+from topiary.app.views.theme import PageStart
 
 
 def forget_document(document: Any) -> None:
@@ -170,7 +173,7 @@ def make_session_options() -> dict[str, Any]:
         "sign_sessions": True,
         "secret_key": generate_secret_key().encode(),
         "include_headers": [],  # headers would include the cookie of the login, and the page would contain it
-        "include_cookies": ["topiary_theme"],
+        "include_cookies": ["topiary_theme", "topiary_window"],
         "websocket_max_message_size": LARGEST_MESSAGE,
         "websocket_ping_interval": PING,
         "websocket_ping_timeout": PING,
@@ -217,59 +220,56 @@ class SessionPage(DocHandler):
         application_context: Any,  # noqa: ARG002 - Bokeh reads it
         bokeh_websocket_path: str,  # noqa: ARG002
         authentication: Authentication,
+        start: PageStart,
         turns: asyncio.Lock,
     ) -> None:
-        """Store the authentication and the turns of pages, and make the nonce of this answer."""
-        self._authentication, self._turns = authentication, turns
-        self._nonce = make_nonce()
+        """Store the authentication, the beginning of the page, and whose turn it is."""
+        self._authentication, self._start, self._turns = authentication, start, turns
         self._is_left = False
 
     async def prepare(self) -> None:
-        """Refuse a session id in the body."""
+        """Refuse a session id in the body, and sessions above the limit."""
         await super().prepare()
         if ChosenSession().match(self.request) is not None:
             send_sentence(self, 403, _CHOSEN_SESSION)
+        elif full := self._explain_limit():
+            send_sentence(self, 429, full)
 
     def on_connection_close(self) -> None:
         """Note that the visitor has left, who may wait for the page's turn."""
         self._is_left = True
 
     async def get(self, *_arguments: Any, **_named: Any) -> None:
-        """Send the page of a new session once it is its turn; refuse sessions above the limit."""
-        async with self._turns:
-            full = self._authentication.explain_limit(self._authentication.login_in(self.request))
-            if full:
-                send_sentence(self, 429, full)
-            elif not self._is_left:
-                await self._build()
-            for _ in range(_STEPS):
-                await asyncio.sleep(0)
+        """Send the beginning of the page, which the browser shows meanwhile, and build the rest when it is its turn."""
+        nonce = make_nonce()
+        self.set_header("Cache-Control", "no-store")  # it has the token of its session
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header(POLICY, make_policy(nonce))
+        self.write(self._start.draw(nonce, dark=self.get_cookie("topiary_theme") == "dark"))
+        with suppress(StreamClosedError):
+            await self.flush()
+            async with self._turns:
+                if not self._is_left:
+                    await self.finish(await self._draw_rest(nonce))
+                for _ in range(_STEPS):
+                    await asyncio.sleep(0)
 
-    async def _build(self) -> None:
-        """Send a new page; Panel would look up all scripts and styles of all its components anew."""
+    async def _draw_rest(self, nonce: str) -> str:
+        """Return the rest of a page: the places of a new session's document, and the script that fills them."""
+        if full := self._explain_limit():
+            return f'<script nonce="{nonce}">document.querySelector("#tp-skeleton p").textContent = "{full}"</script>'
         session = await self.get_session()
         document = session.document
         with set_curdoc(document):
             for root in document.roots:
                 patch_model_css(root, dist_url=LOCAL_DIST)
-            page = html_page_for_render_items(
-                ("", ""),  # the template has the scripts and styles
-                {},
-                [RenderItem(token=session.token, roots=document.roots, use_for_title=False)],
-                document.title,
-                template=document.template,
-                template_variables=document.template_variables | {"dist_url": LOCAL_DIST},
-            )
-        self.set_header("Cache-Control", "no-store")  # it has the token of its session
-        self.set_header("Content-Type", "text/html")
-        self.finish(page)
+        item = RenderItem(token=session.token, roots=document.roots, use_for_title=False)
+        places = (f'<div id="{root.elementid}" data-root-id="{root.id}" class="tp-root"></div>' for root in item.roots)
+        script = script_for_render_items({}, [item])
+        return f'{"".join(places)}<script nonce="{nonce}">{script}</script></body></html>'
 
-    async def get_session(self) -> ServerSession:  # type: ignore[override]
-        """Create a session whose inline scripts are allowed by the nonce of this answer."""
-        session: ServerSession = await super().get_session()  # type: ignore[misc]
-        session.document.template_variables["nonce"] = self._nonce
-        self.set_header(POLICY, make_policy(self._nonce))
-        return session
+    def _explain_limit(self) -> str:
+        return self._authentication.explain_limit(self._authentication.login_in(self.request))
 
 
 class SessionSocket(WSHandler):

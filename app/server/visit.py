@@ -1,10 +1,11 @@
 """One session: the frame around the pages, the address bar, and the connection to the feed."""
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from html import escape
 from time import monotonic
 from typing import Any
@@ -15,7 +16,6 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 from bokeh.models import CustomJS
-from panel.io.resources import parse_template
 from panel.util.parameters import edit_readonly
 from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
@@ -108,13 +108,14 @@ class SessionShell:
     ----------
     query : str
         The query of the URL that the visitor opened.
-    dark : bool
-        Whether to begin with the dark theme.
+    cookies : mapping
+        What the visitor's browser remembers: the theme, and the size of the window of a picture.
     visitor : Visitor
         The visitor; for a viewer, changes are refused and their buttons are disabled.
     """
 
-    def __init__(self, site: Site, query: str, *, dark: bool, visitor: Visitor = Visitor()) -> None:  # noqa: B008
+    def __init__(self, site: Site, query: str, cookies: Mapping[str, str], visitor: Visitor = Visitor()) -> None:  # noqa: B008
+        dark = cookies.get("topiary_theme") == "dark"
         self._site = site
         self._actions = site.actions.on_behalf_of(visitor)
         self._visitor = visitor
@@ -147,9 +148,11 @@ class SessionShell:
             soon=self.soon,
             notify=self.notify,
             dark=dark,
+            window=read_size(cookies.get("topiary_window", "")),
         )
         self._bar = Board(on_message=self._on_bar)
         self._router = AddressBar(self._on_address, query=session.to_query(self.view))
+        self._waits = False  # whether the page on screen waits for the first topics
         self._strip = Board()  # how far the demo is
         self._callouts = Callouts()
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -277,7 +280,6 @@ class SessionShell:
             header=[self._bar, self._router, self._callouts],
             main=[self._strip, self._holder],
             theme_config=theme.make_theme_config(),
-            template=make_page_template(),
             dark_theme=dark,
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
@@ -286,7 +288,6 @@ class SessionShell:
             # its changes reads all models of the page.  Nothing displays it, so let it follow an object of its own.
             page.busy = _NeverBusy().param.busy
         page.jscallback(dark_theme=find_asset("js/theme.js").read_text(encoding="utf-8"))
-        self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
         self._document.js_on_event(
             "connection_lost", CustomJS(code=find_asset("js/lost.js").read_text(encoding="utf-8"))
         )
@@ -319,6 +320,8 @@ class SessionShell:
 
     def _on_tick(self, tick: Tick) -> None:
         self._leave_missing_run(tick)
+        if self._waits:
+            self._show()  # the first topics may be there
         self._draw_bar()
         for listener in self._listeners:
             listener(tick)
@@ -393,7 +396,7 @@ class SessionShell:
         """Draw how far the demo is, which the page of an empty store says itself, and offer its callouts."""
         feed, view = self._site.feed, self.view
         rows = feed.runs()
-        says_so = view.page == "runs" and not view.tab and not rows
+        says_so = (not view.tab if view.page == "runs" else fallback.lacks_runs(feed, view.run, view.page)) and not rows
         progress = None if says_so else measure_gallery(rows, feed.state, feed.notice)
         self._strip.html = top_bar.draw_demo_progress(progress)
         self._callouts.active = is_of_gallery(rows, view.run)
@@ -432,7 +435,8 @@ class SessionShell:
     def _show(self) -> None:
         """Show the page that the view names; build it at its first visit."""
         feed, run, name = self._site.feed, self.view.run, self.view.page
-        if fallback.lacks_runs(feed, run, name):
+        self._waits = fallback.awaits_topics(feed, run, name)
+        if self._waits or fallback.lacks_runs(feed, run, name):
             name = _NO_RUN
         elif name not in WITHOUT_A_RUN and fallback.is_missing(feed, run):
             name = _MISSING_RUN
@@ -442,10 +446,9 @@ class SessionShell:
             self._holder[:] = [self._built[name]]
 
 
-@cache
-def make_page_template() -> Any:
-    """Return the compiled template of all pages."""
-    return parse_template(theme.make_template(_list_scripts(), _list_modules(), _list_sheets()))
+def make_page_start() -> theme.PageStart:
+    """Return the beginning of all pages."""
+    return theme.PageStart(_list_scripts(), _list_modules(), _list_sheets())
 
 
 def _list_scripts() -> tuple[str, ...]:
@@ -465,13 +468,19 @@ def _list_sheets() -> tuple[str, ...]:
     return tuple(f"static/extensions/panel/{name}?v={pn.__version__}" for name in names)
 
 
+def read_size(text: str) -> dict[str, int]:
+    """Return width and height in a text such as ``1010x652``; nothing of any other."""
+    sides = re.fullmatch(r"([0-9]{2,5})x([0-9]{2,5})", text)
+    return {"width": int(sides[1]), "height": int(sides[2])} if sides else {}
+
+
 def open_session(site: Site) -> Viewable:
     """Begin a session for the current request; return its page."""
     query = urlencode(pn.state.session_args, doseq=True)
     context = getattr(pn.state.curdoc, "session_context", None)
     login = str(context.token_payload.get("login", "")) if context is not None else ""
     visitor = site.authentication.make_visitor(login, str(getattr(getattr(context, "request", None), "remote_ip", "")))
-    shell = SessionShell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
+    shell = SessionShell(site, query, pn.state.cookies, visitor)
     remove_session = site.authentication.logins.add_session(login, shell.end)
 
     def on_destroyed(_: object) -> None:

@@ -45,4 +45,4 @@ def list_report_scopes(hierarchy: Hierarchy, choice: TreeChoice, selected: Node 
 
 def draw_report_dialog(run: int, scopes: Mapping[str, ReportScope]) -> str:
     """Return the dialog that sends ``save-report``."""
-    return render("save.report_dialog", run, scopes, QUOTATIONS)
+    return render("macros.report_dialog", run, scopes, QUOTATIONS)

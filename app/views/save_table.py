@@ -16,7 +16,7 @@ FORMATS = {"csv": "CSV", "xlsx": "Excel (XLSX)", "parquet": "Parquet"}
 
 def draw_save_table(hierarchy: Hierarchy, table: str = "topics", *, layer: int = 0, query: str = "") -> str:
     """Return the button *Save table* and its dialog (:func:`draw_table_dialog`)."""
-    return render("save.table_button") + draw_table_dialog(hierarchy, table, layer=layer, query=query)
+    return render("macros.table_button") + draw_table_dialog(hierarchy, table, layer=layer, query=query)
 
 
 def draw_table_dialog(hierarchy: Hierarchy, table: str = "topics", *, layer: int = 0, query: str = "") -> str:
@@ -33,5 +33,5 @@ def draw_table_dialog(hierarchy: Hierarchy, table: str = "topics", *, layer: int
     """
     layers = [(0, "All, or the usual one"), *((n, f"Layer {n}") for n in range(hierarchy.n_layers, 0, -1))]
     return render(
-        "save.table_dialog", hierarchy.run, SAVED_TABLES.items(), table, layers, layer, FORMATS.items(), query
+        "macros.table_dialog", hierarchy.run, SAVED_TABLES.items(), table, layers, layer, FORMATS.items(), query
     )

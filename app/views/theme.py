@@ -139,58 +139,68 @@ def pack_styles() -> PackedStyles:
     return PackedStyles(f"{STYLES}/{hashlib.sha256(text.encode()).hexdigest()[:16]}", text)
 
 
-@cache
-def make_template(scripts: tuple[str, ...] = ("",), modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str:
-    """Return the template of all pages: fonts, colours, and a skeleton that is shown until the page is ready.
+class PageStart(NamedTuple):
+    """The beginning of every page: fonts, colours, scripts, and a skeleton that is shown until the page is ready.
 
-    Parameters
+    It is the same for all sessions, so that a browser has it before its session is built.
+
+    Attributes
     ----------
     scripts : tuple of str
         Addresses of BokehJS and of its extensions, which run in this order.
     modules, sheets : tuples of str
         Addresses of the scripts and the style sheets that every page needs; they are preloaded in parallel.
     """
-    bokeh, *extensions = scripts
-    fonts = {name: make_asset_url(find_asset(f"fonts/{name}.woff2")) for name in ("inter", "fraunces")}
-    tokens = read_style("tokens")
-    for name, address in fonts.items():
-        tokens = tokens.replace(f"topiary/fonts/{name}.woff2", address)
-    lines = (
-        '{% extends "base.html" %}',
-        "{% block css_resources %}{% endblock %}",  # those of Panel's own widgets and icons
-        "{% block js_resources %}{% endblock %}",  # after the skeleton, so that it is painted first
-        "{% block postamble %}",
-        f'<link rel="preload" href="{fonts["inter"]}" as="font" type="font/woff2" crossorigin>',
-        *(f'<link rel="modulepreload" href="{module}">' for module in modules),
-        *(f'<link rel="preload" href="{sheet}" as="style">' for sheet in sheets),
-        "<style>{% raw %}",
-        tokens,
-        "{% endraw %}</style>",
-        "{% endblock %}",
-        "{% block loader_css %}{% endblock %}",
-        "{% block inner_body %}{% from macros import embed %}",
-        _SKELETON,
-        _embed_script("load_again"),
-        _link_script(pack_styles().address),
-        _link_script(bokeh),
-        _embed_script("page"),
-        *map(_link_script, extensions),
-        "{% for doc in docs %}{{ embed(doc) if doc.elementid }}",
-        "{% for root in doc.roots %}{{ embed(root) }}{% endfor %}{% endfor %}",
-        """{{ plot_script.replace('<script', '<script nonce="' ~ nonce ~ '"') }}""",
-        "{% endblock %}",
-    )
-    return "\n".join(lines)
+
+    scripts: tuple[str, ...]
+    modules: tuple[str, ...] = ()
+    sheets: tuple[str, ...] = ()
+
+    def draw(self, nonce: str, *, dark: bool) -> str:
+        """Return the HTML with the nonce of the answer."""
+        return self._draw().replace(_NONCE, nonce).replace(_SIDE, "dark" if dark else "light")
+
+    @cache  # noqa: B019 - there is one of them
+    def _draw(self) -> str:
+        bokeh, *extensions = self.scripts
+        fonts = {name: make_asset_url(find_asset(f"fonts/{name}.woff2")) for name in ("inter", "fraunces")}
+        tokens = read_style("tokens")
+        for name, address in fonts.items():
+            tokens = tokens.replace(f"topiary/fonts/{name}.woff2", address)
+        lines = (
+            f'<!DOCTYPE html><html lang="en" data-tp="{_SIDE}" data-theme-managed="true"><head><meta charset="utf-8">',
+            "<title>Topiary</title>",
+            '<meta name="viewport" content="width=device-width, initial-scale=1.0">',
+            f'<link rel="icon" href="{make_asset_url(find_asset("icons/topiary.svg"))}">',
+            f'<link rel="preload" href="{fonts["inter"]}" as="font" type="font/woff2" crossorigin>',
+            *(f'<link rel="modulepreload" href="{module}">' for module in self.modules),
+            *(f'<link rel="preload" href="{sheet}" as="style">' for sheet in self.sheets),
+            f"<style>{_DOCUMENT}{tokens}</style></head><body>",
+            _SKELETON,
+            _embed_script("load_again"),
+            _link_script(pack_styles().address),
+            _link_script(bokeh),
+            _embed_script("page"),
+            *map(_link_script, extensions),
+        )
+        return "\n".join(lines)
+
+
+_NONCE, _SIDE = "NONCE-OF-THE-ANSWER", "SIDE-OF-THE-VISITOR"
+# What Material expects of a page.
+_DOCUMENT = """html, body { display: flow-root; box-sizing: border-box; height: 100%; margin: 0; padding: 0;
+  font: var(--mui-font-body1); }
+.tp-root { display: contents; }
+"""
 
 
 def _link_script(address: str) -> str:
-    return f'<script nonce="{{{{ nonce }}}}" src="{address}"></script>'
+    return f'<script nonce="{_NONCE}" src="{address}"></script>'
 
 
 def _embed_script(name: str) -> str:
-    """Return template code that inserts a script of ``assets/js`` with the nonce of the response."""
-    text = find_asset(f"js/{name}.js").read_text(encoding="utf-8")
-    return f'<script nonce="{{{{ nonce }}}}">{{% raw %}}{text}{{% endraw %}}</script>'
+    """Return a script of ``assets/js`` as an element of the page."""
+    return f'<script nonce="{_NONCE}">{find_asset(f"js/{name}.js").read_text(encoding="utf-8")}</script>'
 
 
 _SKELETON = """

@@ -60,6 +60,8 @@ class WordPageContents(NamedTuple):
         Occurrences of the word in the selected documents, how many of these have it, and their tokens.
     alike : sequence of str
         Other words, if the vocabulary has no such word.
+    suggested : sequence of str
+        Words to begin with, if no word begins alike.
     selected, documents : int
         Documents that meet the conditions, and all.
     note : str
@@ -74,6 +76,7 @@ class WordPageContents(NamedTuple):
     by_group: WordGroups | None = None
     contexts: Sequence[WordContextLine] = ()
     alike: Sequence[str] = ()
+    suggested: Sequence[str] = ()
     selected: int = 0
     documents: int = 0
     note: str = ""

@@ -159,16 +159,20 @@ const hidden = (path) => path.split("/").some(part => part.startsWith("."))
 
 async function put(address, files, report) {
   let next = 0, sent = 0, told = 0
+  const failed = [] // what is wrong with one file does not keep the next from being sent
   const one = async () => {
     while (next < files.length) {
       const {path, file} = files[next++]
-      const answer = await fetch(`${address}?name=${encodeURIComponent(path)}`, {method: "PUT", body: file})
-      if (!answer.ok) { throw new Error(answer.statusText) }
+      try {
+        const answer = await fetch(`${address}?name=${encodeURIComponent(path)}`, {method: "PUT", body: file})
+        if (!answer.ok) { throw new Error(answer.statusText) }
+      } catch (error) { failed.push({path, why: String(error.message)}); continue }
       sent += 1
       if (Date.now() - told > 250) { told = Date.now(); report(sent) }
     }
   }
   await Promise.all(Array.from({length: ABREAST}, one))
+  return failed
 }
 
 const STOPS = "button, a[href], select, [data-edit]" // of a list, for keys
@@ -410,11 +414,12 @@ export function render({model, view}) {
     const of = files.length
     if (!of) { return }
     tell("sending", area, {sent: 0, of})
-    try {
-      await put(area.dataset.upload, files, (sent) => tell("sending", area, {sent, of}))
-      const tops = new Set(files.map(({path}) => path.split("/")[0]))
-      tell("sent", area, {of, name: tops.size > 1 ? "" : [...tops][0]})
-    } catch (error) { tell("not-sent", area, {value: String(error.message)}) }
+    const failed = await put(area.dataset.upload, files, (sent) => tell("sending", area, {sent, of}))
+    if (failed.length === of) { tell("not-sent", area, {value: failed[0].why}); return }
+    const lost = new Set(failed.map(({path}) => path))
+    const tops = new Set(files.map(({path}) => path).filter(path => !lost.has(path)).map(path => path.split("/")[0]))
+    const why = failed.slice(0, 3).map(({path, why}) => `${path} was not sent: ${why}`).join("; ")
+    tell("sent", area, {of: of - failed.length, name: tops.size > 1 ? "" : [...tops][0], failed: why})
   }
   const over = (event) => event.target.closest?.("[data-upload]")
   root.addEventListener("dragover", (event) => {

@@ -25,8 +25,8 @@ const topiary = {
     }
     return null
   },
-  // What a button with popovertarget opens stands at the button, above it low in the window.  Arrows walk in it; the
-  // browser closes it by Escape or a click elsewhere, and gives the focus back; data-shut on an entry closes it too.
+  // What a button with popovertarget opens stands at the button, above it low in the window.  Arrows walk in it; Escape
+  // closes it and gives the focus back; a click elsewhere, or on an entry with data-shut, closes it too.
   menus(root) {
     const opener = (menu) => root.querySelector(`[popovertarget="${CSS.escape(menu.id)}"]`)
     const stops = (menu) => [...menu.querySelectorAll("button, input, select, summary")]
@@ -47,6 +47,7 @@ const topiary = {
     root.addEventListener("keydown", (event) => {
       const step = {ArrowDown: 1, ArrowUp: -1}[event.key]
       const menu = event.target.closest("[popover]")
+      if (menu && event.key === "Escape") { event.preventDefault(); menu.hidePopover(); opener(menu)?.focus() }
       const opened = step === 1 && root.querySelector(`[id="${event.target.getAttribute("popovertarget")}"]`)
       if (!step || event.target.nodeName === "SELECT" || !(menu || opened)) { return }
       event.preventDefault()

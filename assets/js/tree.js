@@ -572,7 +572,12 @@ export function render({model, view}) {
   }
   // What the server changes while the page is still being opened can get lost; so, once the page is
   // open, it hears how much of the picture is here and sends again what is missing.
-  const tell = (width, height) => say("size", null, {width, height, here: model.svg.length})
+  const tell = (width, height) => {
+    say("size", null, {width, height, here: model.svg.length})
+    if (model.group === "" && width > 0 && height > 0) { // so that the next page is drawn for this window at once
+      document.cookie = `topiary_window=${width}x${height};path=${location.pathname};max-age=31536000;samesite=lax`
+    }
+  }
   setTimeout(() => {
     tell(stage.clientWidth, stage.clientHeight)
     stage.dataset.told = "yes" // tests wait for it

@@ -148,9 +148,10 @@ def test_the_benchmark_of_a_large_corpus_prints_ratios_to_its_targets(capsys):
 
 @pytest.mark.browser
 def test_the_screen_benchmark_prints_ratios_to_its_targets(capsys):
-    browsed(screen, "--visits", "1")
+    browsed(screen, "--visits", "1", "--crowd", "3")
     out = capsys.readouterr().out
-    assert len(RATIO.findall(out)) == 6
+    assert len(RATIO.findall(out)) == 7
+    assert len(re.findall(r"[\d.]+ times a bare page", out)) == 6
     assert f"tree of {7 * screen.ROOTS} topics" in out
 
 
@@ -173,14 +174,18 @@ def test_the_plain_rival_and_our_kernels_count_the_same_in_distribution():
     module = models.load("dlda")
     config = module.Config(layers=layers, inference="tlasgr", burn_in=100, collect=400)
     kernel = module.build(config, Facts(corpus.n_words, len(docs.documents)))
-    start = kernel.init(1)
-    rival = Plain(corpus.n_words, len(docs.documents), layers, burn_in=100, collect=400)
-    theirs = rival.local(rival.init(1)._replace(phi=start.phi, r=start.r), docs.words, docs.counts, docs.starts)
-    state, _ = kernel.step(1, start, docs)  # the first mini-batch sets M to its estimate: rho = 1, M = x_.k
-    for ours, table in zip(state.scale, theirs.tables, strict=True):
-        assert ours.sum() == pytest.approx(table.sum(), rel=0.02)
-        np.testing.assert_allclose(ours, table.sum(axis=0), rtol=0.2)
-    assert float(state.top_scale) == pytest.approx(theirs.q, rel=0.03)
+    rival, ratios = Plain(corpus.n_words, len(docs.documents), layers, burn_in=100, collect=400), []
+    for seed in range(1, 9):  # one pair of chains differs by 4 % in the upper layers
+        start = kernel.init(seed)
+        begin = rival.init(seed)._replace(phi=start.phi, r=start.r)
+        theirs = rival.local(begin, docs.words, docs.counts, docs.starts)
+        state, _ = kernel.step(seed, start, docs)  # the first mini-batch sets M to its estimate: rho = 1, M = x_.k
+        pairs = [(ours.sum(), table.sum()) for ours, table in zip(state.scale, theirs.tables, strict=True)]
+        ratios.append([np.log(ours / table) for ours, table in [*pairs, (state.top_scale, theirs.q)]])
+    words, *upper = np.array(ratios).T
+    np.testing.assert_allclose(words, 0.0, atol=1e-12)
+    for logs in upper:
+        assert abs(logs.mean()) < 3 * logs.std(ddof=1) / np.sqrt(len(logs))
 
 
 def test_a_step_of_the_plain_rival_keeps_topics_on_the_simplex():

@@ -31,7 +31,7 @@ from topiary.app.jobs import process
 from topiary.app.live.feed import Feed
 from topiary.app.pages.documents_reading import SelectedDocuments, TableRequest, find_selection, place_rows, read_rows
 from topiary.app.pages.filters import SelectionReader, open_documents
-from topiary.app.pages.session import Context, View
+from topiary.app.pages.session import Context, View, cut_view
 from topiary.app.pages.topic_documents import TopicDocuments
 from topiary.app.pages.trends import TrendRequest, read_trends
 from topiary.app.views.documents.document_table import TablePage, draw_table
@@ -136,9 +136,9 @@ def measure_pages(db: Database, arguments: argparse.Namespace) -> None:
     report_filters("filter", lambda where: open_documents(context, corpus, hierarchy, where).selected, None)
     report_words("filter", lambda query: list_documents(context, DocumentFilter(query)))
     for kind, topic, title in (
-        ("time", "", "Trends, over time"),
-        ("time", format_identity(root), "Trends, a topic and its children"),
-        ("groups", "", "Trends, by group"),
+        ("time", (), "Trends, over time"),
+        ("time", (format_identity(root),), "Trends, a topic and its children"),
+        ("groups", (), "Trends, by group"),
     ):
         report_filters(title, partial(draw_trend, context, kind, topic), 0.2)
     report_filters("Explore, shares of all layers", partial(select_shares, context), None)
@@ -179,10 +179,11 @@ def open_context(db: Database) -> Context:
     return Context(view=view, feed=feed, db=db, later=lambda work, then, _: then(work()), **nothing)
 
 
-def draw_trend(context: Context, kind: str, topic: str, where: tuple[str, ...]) -> str:
+def draw_trend(context: Context, kind: str, topic: tuple[str, ...], where: tuple[str, ...]) -> str:
     """Return the page Trends as HTML, over time or by group."""
-    about = (kind, 0, topic, "", "automatic", "1", "tokens", "lines", "documents", "hidden", "", "", "sure")
-    page = read_trends(context, TrendRequest(RUN, context.feed.hierarchy(RUN).snapshot, where, *about)).contents
+    snapshot = context.feed.hierarchy(RUN).snapshot
+    view = View(page="trends", run=RUN, snapshot=snapshot, where=where, trend=kind, trend_topic=topic)
+    page = read_trends(context, cut_view(view, TrendRequest)).contents
     assert page is not None
     assert page.over_time or page.by_group, page.note
     return draw_trends(page)

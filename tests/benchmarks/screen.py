@@ -1,9 +1,11 @@
-"""How quickly the app answers: first paint of a run, a new snapshot on screen, a tree of 60 topics.
+"""How quickly the app answers: first paint of a run, a new snapshot on screen, a tree of 60 topics, many visitors.
 
 A real server process on a store with one run of 128-64-32 topics over 2,000 words, and a real Chromium without a
-window.  Times are the page's own clock where it has one.
+window.  Times are the page's own clock where it has one.  Each is also given as a multiple of what a page of Panel
+with one text takes in the same run, which holds on any machine.
 """
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -11,16 +13,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tornado.httpclient import AsyncHTTPClient
 
 from tests.benchmarks.report import load, median, parser, say
 from tests.benchmarks.synthetic import store_corpus
 from topiary.app.jobs import process
+from topiary.app.server.hosts import choose_port
 from topiary.store import corpora, runs, snapshots
 from topiary.store.database import Database, open_database
 from topiary.store.points import Point
@@ -28,7 +33,10 @@ from topiary.store.run_rows import RunRow
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 LAYERS, WORDS = (128, 64, 32), 2000
-PAINT_TARGET, SNAPSHOT_TARGET, TREE_TARGET = 1.5, 2.0, 0.5
+PAINT_TARGET, CONTENT_TARGET, SNAPSHOT_TARGET, TREE_TARGET = 0.35, 0.8, 0.5, 0.12
+WAIT_TARGET = 3.0  # builds of one page that another request waits for, at most
+BARE = "import panel, sys; panel.serve(lambda: panel.pane.Markdown('Topiary'), port=int(sys.argv[1]), show=False)"
+BARE_SHOWN = "() => window.deep('p').some(each => each.textContent === 'Topiary')"
 ROOTS, NODES = 9, 60  # a root has 2 children and 4 grandchildren: 63 topics
 FIRST, LAST = 50, 1000  # mini-batches of the planted run
 
@@ -68,9 +76,10 @@ OPEN_ALL = """nodes => new Promise((done, failed) => {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the three times beside their targets."""
+    """Print the times beside their targets."""
     options = parser(__doc__ or "", corpus=False)
     options.add_argument("--visits", type=int, default=5)
+    options.add_argument("--crowd", type=int, default=50, help="visitors who open Explore at once")
     options.add_argument("--chromium", help="the browser's program (default: TOPIARY_CHROMIUM, or the one on the path)")
     arguments = options.parse_args(argv)
     program = find_chromium(arguments.chromium)
@@ -80,9 +89,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             row = plant(db)
             with served(db.url, Path(folder)) as url, browser(program) as chromium:
                 say(f"{load()}")
-                first_paint(chromium, url, row, arguments.visits)
-                large_tree(chromium, url, row, arguments.visits)
-                new_snapshot(chromium, url, db, row, arguments.visits)
+                with served_bare(Path(folder)) as bare_url:
+                    bare = [median(times) for times in visit(chromium, bare_url, BARE_SHOWN, arguments.visits)]
+                say(f"  a page of Panel with one text: painted after {bare[0]:.2f} s, there after {bare[1]:.2f} s")
+                first_paint(chromium, url, row, arguments.visits, bare)
+                large_tree(chromium, url, row, arguments.visits, bare[1])
+                new_snapshot(chromium, url, db, row, arguments.visits, bare[1])
+                page, other = f"{url}?page=explore&run={row.number}", f"{url}favicon.ico"
+                with ThreadPoolExecutor(1) as thread:  # this one has a loop for the browser
+                    thread.submit(asyncio.run, crowd(page, other, arguments.crowd)).result()
         finally:
             db.close()
     return 0
@@ -96,24 +111,49 @@ def find_chromium(named: str | None) -> str:
     return program
 
 
-def first_paint(chromium: Any, url: str, row: RunRow, visits: int) -> None:
-    """Open the run in a browser that has seen nothing yet; the first visit warms the server and is not counted."""
+def first_paint(chromium: Any, url: str, row: RunRow, visits: int, bare: Sequence[float]) -> None:
+    """Open the run in a browser that has seen nothing yet."""
     for page_name, ready in (("explore", SHOWN), ("watch", CURVE)):
-        painted, complete = [], []
-        for visit in range(visits + 1):
-            page = fresh(chromium)
-            page.goto(f"{url}?page={page_name}&run={row.number}", wait_until="commit")
-            page.wait_for_function(ready, polling="raf")
-            at = page.evaluate("() => performance.now()")
-            if visit:
-                painted.append(page.evaluate(PAINTED) / 1e3)
-                complete.append(at / 1e3)
-            page.context.close()
-        notify(f"first paint, {page_name}", painted, PAINT_TARGET)
-        notify(f"content there, {page_name}", complete, PAINT_TARGET)
+        painted, complete = visit(chromium, f"{url}?page={page_name}&run={row.number}", ready, visits)
+        notify(f"first paint, {page_name}", painted, PAINT_TARGET, bare[0])
+        notify(f"content there, {page_name}", complete, CONTENT_TARGET, bare[1])
 
 
-def new_snapshot(chromium: Any, url: str, db: Database, row: RunRow, visits: int) -> None:
+def visit(chromium: Any, url: str, ready: str, visits: int) -> tuple[list[float], list[float]]:
+    """When a page is painted and when it is ready, in seconds; the first visit warms the server and does not count."""
+    painted, complete = [], []
+    for number in range(visits + 1):
+        page = fresh(chromium)
+        page.goto(url, wait_until="commit")
+        page.wait_for_function(ready, polling="raf")
+        at = page.evaluate("() => performance.now()")
+        if number:
+            painted.append(page.evaluate(PAINTED) / 1e3)
+            complete.append(at / 1e3)
+        page.context.close()
+    return painted, complete
+
+
+async def crowd(page: str, other: str, visitors: int) -> None:
+    """Have many visitors open a page at once, and time another request again and again meanwhile."""
+    client = AsyncHTTPClient(force_instance=True, max_clients=visitors + 1, defaults={"request_timeout": 300.0})
+
+    async def time_request(address: str) -> float:
+        began = time.perf_counter()
+        await client.fetch(address)
+        return time.perf_counter() - began
+
+    build = median([await time_request(page) for _ in range(5)])
+    opening = asyncio.gather(*(client.fetch(page) for _ in range(visitors)))
+    waits = []
+    while not opening.done():
+        waits.append(await time_request(other) / build)
+        await asyncio.sleep(0.02)
+    await opening
+    notify(f"wait among {visitors} visitors", waits, WAIT_TARGET, unit="builds")
+
+
+def new_snapshot(chromium: Any, url: str, db: Database, row: RunRow, visits: int, bare: float) -> None:
     """Write snapshots while a page is open, until each is on screen."""
     page = fresh(chromium)
     page.goto(f"{url}?page=explore&run={row.number}")
@@ -125,10 +165,10 @@ def new_snapshot(chromium: Any, url: str, db: Database, row: RunRow, visits: int
         page.wait_for_function(NEWEST, arg=f" {minibatch:,}", polling="raf")
         seconds.append(time.perf_counter() - began)
     page.context.close()
-    notify("new snapshot on screen", seconds, SNAPSHOT_TARGET)
+    notify("new snapshot on screen", seconds, SNAPSHOT_TARGET, bare)
 
 
-def large_tree(chromium: Any, url: str, row: RunRow, visits: int) -> None:
+def large_tree(chromium: Any, url: str, row: RunRow, visits: int, bare: float) -> None:
     """Unfold a tree of 60 topics or more by a click, on a page that has come to rest."""
     seconds, shown = [], 0
     roots = ",".join(f"L{len(LAYERS)}:{number}" for number in range(1, ROOTS + 1))
@@ -141,13 +181,15 @@ def large_tree(chromium: Any, url: str, row: RunRow, visits: int) -> None:
         took, shown = page.evaluate(OPEN_ALL, NODES)
         seconds.append(took / 1e3)
         page.context.close()
-    notify(f"tree of {shown} topics", seconds, TREE_TARGET)
+    notify(f"tree of {shown} topics", seconds, TREE_TARGET, bare)
 
 
-def notify(name: str, seconds: Sequence[float], target: float) -> None:
-    """Print a median, the worst, and the target."""
-    middle = median(seconds)
-    say(f"  {name:<26}{middle:7.2f} s (worst {max(seconds):.2f})   target {target} s, ratio {middle / target:.2f}")
+def notify(name: str, values: Sequence[float], target: float, bare: float = 0.0, unit: str = "s") -> None:
+    """Print a median, the worst, the target, and the multiple of the time of a bare page."""
+    middle = median(values)
+    multiple = f", {middle / bare:.2f} times a bare page" if bare else ""
+    ratio = f"target {target} {unit}, ratio {middle / target:.2f}{multiple}"
+    say(f"  {name:<26}{middle:7.2f} {unit} (worst {max(values):.2f})   {ratio}")
 
 
 def fresh(chromium: Any) -> Any:
@@ -169,14 +211,23 @@ def browser(program: str) -> Iterator[Any]:
         chromium.close()
 
 
-@contextmanager
-def served(store: str, folder: Path) -> Iterator[str]:
+def served(store: str, folder: Path) -> AbstractContextManager[str]:
     """``topiary serve`` as a process of its own; gives its address."""
-    log = folder / "serve.log"
-    command = [sys.executable, "-u", "-m", "topiary.app.cli.main", "serve", "--store", store, "--port", "0"]
+    command = ["-m", "topiary.app.cli.main", "serve", "--store", store, "--port", "0"]
+    return running(command, folder / "serve.log", process.build_environment(store))
+
+
+def served_bare(folder: Path) -> AbstractContextManager[str]:
+    """A page of Panel with one text, served by a process of its own; gives its address."""
+    return running(["-c", BARE, str(choose_port("127.0.0.1", 0))], folder / "bare.log", dict(os.environ))
+
+
+@contextmanager
+def running(command: Sequence[str], log: Path, environment: dict[str, str]) -> Iterator[str]:
+    """A server of Python as a process of its own; gives the address that it prints."""
     with log.open("wb") as output:
         server = subprocess.Popen(
-            command, stdout=output, stderr=output, env=process.build_environment(store), cwd=folder
+            [sys.executable, "-u", *command], stdout=output, stderr=output, env=environment, cwd=log.parent
         )
         try:
             while "http://" not in (said := log.read_text(encoding="utf-8")):

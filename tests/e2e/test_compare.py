@@ -127,7 +127,7 @@ def test_hovering_a_topic_of_one_tree_lights_its_partner_in_the_other(opened, sh
     node(opened, "b", b).and_(opened.locator(".tp-lit")).wait_for()
     assert opened.locator(".cm-tree-b .tp-stage.tp-dim").count() == 1
     node(opened, "b", a).and_(opened.locator(":not(.tp-lit)")).wait_for()  # not the one of the same number
-    opened.get_by_role("heading", name="Compare", exact=True).hover()
+    opened.locator(".cm-say").hover()
     opened.locator(".cm-tree-b .tp-stage:not(.tp-dim)").wait_for()
     edge = opened.locator(".cm-tree-b .tp-edge").first
     ends = edge.get_attribute("data-from"), edge.get_attribute("data-to")
@@ -238,6 +238,7 @@ def test_a_topic_chosen_in_one_tree_is_chosen_everywhere_and_reload_and_back_res
     node(opened, "b", b).and_(opened.locator('[aria-selected="true"]')).wait_for()
     node(opened, "a", a).and_(opened.locator('[aria-selected="true"]')).wait_for()
     assert opened.get_by_label("Order of the topics").input_value() == "margin"
+    opened.get_by_role("button", name="View", exact=True).click()
     opened.get_by_label("Snapshot of B").select_option(label="Mini-batch 20")
     opened.wait_for_url(re.compile(r"[?&]snapshot=[1-9]"))
     opened.go_back()
@@ -302,7 +303,7 @@ def test_no_number_or_word_of_the_settings_is_broken_and_both_runs_stand_in_the_
     garden.advance(db, runs.claim_run(db, row.number, process.identify_process()), 12_000)
     db.close()
     page = new_page(width=1280)
-    page.goto(f"{start_server(planted).url}?page=compare&run=3&threshold=1")
+    page.goto(f"{start_server(planted).url}?page=compare&run=3&threshold=1&whole=shown")
     page.locator(".cm-fold > summary").click()
     page.locator(".cm-settings td").first.wait_for()
     assert page.locator(".cm-settings td", has_text="collapsed").count() == 1
@@ -332,7 +333,7 @@ def test_a_run_in_training_is_followed_and_what_was_chosen_stays(server, page, p
     db = open_database(planted)
     living = garden.begin(db, 1, "third spring")
     garden.advance(db, living, 10, snapshot=True)
-    page.goto(f"{server.url}?page=compare&run={living.number}&partner=1&threshold=1")
+    page.goto(f"{server.url}?page=compare&run={living.number}&partner=1&threshold=1&whole=shown")
     page.locator(".cm-tree-b .tp-node").first.wait_for()
     wait_until_laid_out(page)
     key = page.locator(".cm-tree-b .tp-node").first.get_attribute("data-id")

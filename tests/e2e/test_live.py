@@ -166,3 +166,19 @@ def test_a_server_on_a_taken_port_says_so_in_one_sentence(start_process, planted
     first = start_process(planted)
     with pytest.raises(AssertionError, match=f"port {first.port} of 127.0.0.1 is taken"):
         start_process(planted, first.port)
+
+
+def test_until_there_are_topics_the_page_says_what_one_waits_for_and_then_shows_them(
+    start_server, planted, writer, page
+):
+    db, _ = writer
+    row = garden.begin(db, 1, "without topics yet")
+    server = start_server(planted)
+    page.goto(f"{server.url}?page=explore&run={row.number}")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Your first topics appear in about")
+    expect(page.locator(".wt-steps li")).to_have_count(3)
+    assert page.locator(".wt-page :is(button, a, input, select)").count() == 0
+    garden.advance(db, row, 10, snapshot=True)
+    expect(page.locator(".tp-tile").first).to_be_visible()
+    expect(page.locator(".wt-page")).to_have_count(0)
+    assert server.complaints == []

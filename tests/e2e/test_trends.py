@@ -49,7 +49,7 @@ def test_keys_walk_over_the_cells_and_mark_the_row_of_one(share_server, page):
     page.keyboard.press("Enter")
     expect(page.locator(".tr-effects tr[aria-current]")).to_have_count(1)
     expect(cells.nth(1)).to_be_focused()
-    page.locator("summary", has_text="View").click()
+    page.get_by_role("button", name="View", exact=True).click()
     expect(page.get_by_label("Show", exact=True)).to_be_visible()
     page.get_by_label("Show", exact=True).select_option("share")
     expect(cells.first).to_contain_text("%")

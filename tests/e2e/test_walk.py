@@ -141,7 +141,7 @@ def test_a_raw_table_becomes_a_report_by_page(start_server, store_url, page, new
     heads = page.locator(".tr-heat th[scope=col]").all_inner_texts()
     assert [head.split()[0] for head in heads] == list(PARTIES)
 
-    page.locator("summary", has_text="filter").click()
+    page.get_by_role("button", name="filter", exact=True).click()
     page.get_by_role("combobox", name="Column of the filter").select_option("date")
     page.get_by_label("Value", exact=True).fill("1950..")
     page.get_by_role("button", name="Add filter").click()

@@ -204,7 +204,7 @@ def flipped(bench: Bench, number: int) -> Outcome:
     for turn in range(number):
         run = bench.order()
         bench.start(run, partial(_at_step, 1 + _moment(bench), _stop)).join()
-        table = (tables.checkpoint_parts, tables.snapshots)[turn % 2]
+        table = (tables.checkpoint_parts, tables.snapshot_parts)[turn % 2]
         with bench.store() as db:
             noticed = _flip(bench.rng, db, table, run)
         lost += not (noticed and bench.finish(run))
@@ -219,7 +219,8 @@ def _flip(rng: np.random.Generator, db: Database, table: Any, run: int) -> bool:
     """Flip a bit of a random row of a run; whether a check notices it, or there is no row yet."""
     key = table.primary_key.columns.values()
     with db.write() as connection:
-        rows = connection.execute(select(*key, table.c.arrays).where(table.c.run == run)).all()
+        of_run = table.c.run == run if "run" in table.c else table.c.snapshot.in_(_select_snapshots(run))
+        rows = connection.execute(select(*key, table.c.arrays).where(of_run)).all()
         if not rows:
             return True
         row = rows[int(rng.integers(len(rows)))]
@@ -228,8 +229,12 @@ def _flip(rng: np.random.Generator, db: Database, table: Any, run: int) -> bool:
         mine = [column == value for column, value in zip(key, row[:-1], strict=True)]
         connection.execute(update(table).where(*mine).values(arrays=bytes(blob)))
     whole = {generation for (generation,) in _generations(db, run)}
-    used = table is tables.snapshots or row.generation in whole
+    used = table is tables.snapshot_parts or row.generation in whole
     return bool(check_store(db).damages) or not used
+
+
+def _select_snapshots(run: int) -> Any:
+    return select(tables.snapshots.c.number).where(tables.snapshots.c.run == run)
 
 
 def _generations(db: Database, run: int) -> list[Any]:

@@ -95,7 +95,7 @@ def fronts(tmp_path, monkeypatch, capsys):
 
 
 def test_all_fronts_tell_the_same_ten_facts(fronts):
-    topic = fronts.page(ExplorePage, "_detail", page="explore", layer=3, topic=1)
+    topic = fronts.page(ExplorePage, "_detail", page="explore", layer=3, topic=1, tab="more")
     command = next(line for line in fronts.ask("topics", "1", "--quality").splitlines() if line.startswith("L3:1 "))
     facts = next(row for row in json.loads(fronts.ask("topics", "1", "--json")) if row["topic"] == "L3:1")
     library, table = fronts.run.topics().loc["L3:1"], fronts.run.table("topics").set_index("topic").loc["L3:1"]
@@ -105,16 +105,17 @@ def test_all_fronts_tell_the_same_ten_facts(fronts):
     section = report[report.index("of the words · L3:1") - 80 :]
 
     same("title", "hedge, prune, goal", {
-        "page": find(r"\d+% (.+?) (?:wanders )?Open its tree", topic), "command": find(rf"({TITLE})", command),
+        "page": find(r"of all words (.+?) (?:wanders )?What it is about", topic),
+        "command": find(rf"({TITLE})", command),
         "json": facts["title"], "library": library["title"], "table": table["title"], "file": written["title"],
         "figure": find(rf"L3:1 ({TITLE})", figure), "report": find(rf"({TITLE}) \d+% of the words", section),
     })  # fmt: skip
     same("identity", "L3:1", {
-        "page": find(r"(L\d:\d+) · rank 1", topic), "command": command.split()[0], "json": facts["topic"],
+        "page": find(r"Technical figures (L\d:\d+)", topic), "command": command.split()[0], "json": facts["topic"],
         "figure": find(rf"(L\d:\d+) {TITLE}", figure), "report": find(r"of the words · (L\d:\d+), 1 of 2", section),
     })  # fmt: skip
     same("share", percent(library["share"]), {
-        "page": percent(find(r"rank 1 of 2 · (\d+%)", topic)), "command": percent(find(r" ([\d.]+) %", command)),
+        "page": percent(find(r"largest of 2 · (\d+%)", topic)), "command": percent(find(r" ([\d.]+) %", command)),
         "json": percent(facts["share"]), "table": percent(table["share"]), "file": percent(written["share"]),
         "report": percent(find(r"(\d+%) of the words · L3:1", section)),
     })  # fmt: skip

@@ -100,7 +100,7 @@ def test_a_click_on_a_topic_draws_its_panel_and_the_marks_alone(session):
         session.page.handle({"do": "select", "id": "L3:2"})
     with recorded() as read:
         session.work()
-    assert "L3:2 · rank" in session.page._detail.html
+    assert 'data-key="L3:2"' in session.page._detail.html
     assert session.page._list.current == session.page._tree.selected == "L3:2"
     assert all(board.html == html for board, html in before.items())
     assert drawn.counts <= (120, 24)

@@ -67,7 +67,7 @@ WRITING = {
 SILENT = {
     *("demo", "inspect", "import", "append", "corpora", "columns", "train", "fork", "runs", "show", "stop", "pause"),
     *("resume", "delete", "queue", "log", "gpu", "points", "place", "interpolate", "check", "backup", "prune"),
-    *("serve", "refine"),
+    *("serve", "refine", "edit"),  # edit says which topics it was given; the model here takes no edit
 }
 TAKING = {  # every command with an option that takes a topic, and what it is given besides
     "tree": "tree 1 --threshold 0.5 --output {file}.json",

@@ -127,8 +127,11 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
     return TextSource(where=str(path), documents=folder.documents, notes=folder.notes, understood=folder.understood)
 
 
+_MOST_KEPT = 30_000_000  # characters of documents that are kept in memory from one reading to the next
+
+
 class _TextFolder:
-    """The documents of a folder or zip file; slow results are cached, because the files are read twice."""
+    """The documents of a folder or zip file; few ones, and slow results, are cached, because they are read thrice."""
 
     def __init__(
         self, path: Path, names: list[PurePosixPath], parts: Collection[PurePosixPath], top: int, encoding: str
@@ -137,9 +140,23 @@ class _TextFolder:
         self.notes: list[str] = []
         self.understood: dict[str, str] = {}
         self._cache: dict[PurePosixPath, tuple[Contents, bytes]] = {}
+        self._documents: list[TextDocument] = []  # all, once they have been read, if they are few
 
     def documents(self) -> Iterator[TextDocument]:
         """Yield every document that can be read; add notes about the others and about guessed encodings."""
+        if self._documents:
+            yield from self._documents
+            return
+        documents: list[TextDocument] = []
+        size = 0
+        for document in self._read_documents():
+            size += len(document.text)
+            if size <= _MOST_KEPT:
+                documents.append(document)
+            yield document
+        self._documents = documents if size <= _MOST_KEPT else []
+
+    def _read_documents(self) -> Iterator[TextDocument]:
         undecoded: dict[str, list[str]] = {}
         unreadable: list[str] = []
         n_read = 0

@@ -36,6 +36,7 @@ _FOUND_TIP = (
     "Other seeds with which a run has a partner of the topic, whose words have a cosine of at least "
     f"{LEAST_COSINE:g} with its own, and more than 95 % of the layer's pairs that are no partners"
 )
+MORE, _MORE_WORD = 4, "four"  # seeds that a click trains
 _NAMES = {
     LIKELIHOOD: ("Log likelihood of held-out tokens", "Of the curve that Watch shows"),
     TOTAL: ("Sum of r", "The popularities of the top layer together"),
@@ -79,7 +80,17 @@ def draw_seed_page(report: SeedReport) -> str:
         )
     no_seeds = explain_no_seeds(group.reference) if recurrence is None and not group.n_others else ""
     return render(
-        "seeds.page", report, explain_waiting(group), no_seeds, note, recurrence, layers, _FOUND_TIP, AT_ONCE, mixing
+        "seeds.page",
+        report,
+        explain_waiting(group),
+        no_seeds,
+        note,
+        recurrence,
+        layers,
+        _FOUND_TIP,
+        AT_ONCE,
+        mixing,
+        _MORE_WORD,
     )
 
 
@@ -132,8 +143,8 @@ def explain_waiting(group: SeedGroup) -> str:
 def explain_no_seeds(run: RunFacts) -> str:
     """Return a sentence on how to get runs with other seeds."""
     return (
-        f"No run differs from run {run.number} in its seed alone. Start some with its settings and several seeds, such "
-        "as 1-5, by New run on the page Runs."
+        f"No run differs from run {run.number} in its seed alone. Train some: the page goes on as soon as they have "
+        "topics."
     )
 
 

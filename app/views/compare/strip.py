@@ -63,8 +63,10 @@ def _describe_pairing(comparison: Comparison) -> str:
 def _draw_card(comparison: Comparison, pair: Pair, label: int, *, chosen: bool) -> str:
     side: Side = "a" if pair.b is None else "b"
     halves = [_draw_half(comparison, pair, each, label) for each in SIDES]
-    part = 100 * pair.score if pair.paired else 0.0
-    alike = f'<span class="cm-alike" style="--part:{part:.0f}%"><i></i>{describe_likeness(comparison, pair)}</span>'
+    alike = '<span class="cm-alike"></span>'
+    if pair.paired:
+        part, text = f"{100 * pair.score:.0f}%", describe_likeness(comparison, pair)
+        alike = f'<span class="cm-alike" style="--part:{part}"><i></i>{text}</span>'
     button = write_element("button", alike.join(halves), data_do="select", data_side=side,
                            data_id=format_identity(pair.on(side) or Node(0, 0)),
                            aria_pressed=str(chosen).lower())  # fmt: skip

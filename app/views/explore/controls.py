@@ -94,7 +94,7 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
     classes = hierarchy.classes if state.picture != "topics" else ()
     return render(
         "explore.head", hierarchy, state,
-        segments=[each for each in pictures if each[0] != "map"],
+        pictures=[each for each in pictures if each[0] != "map"],
         groups=[
             ("Draw", _list_pictures(state, pictures)),
             ("Children of each topic", _list_details(choice) if is_tree else []),
@@ -137,7 +137,7 @@ def _list_pictures(state: ControlState, pictures: Sequence[tuple[str, str, str]]
     ]
     return [
         *entries,
-        MenuEntry("list", "", "List beside it", state.listed, "All topics, layer by layer", "2", closes=True),
+        MenuEntry("list", "", "List of topics", state.listed, "All topics, layer by layer", "2", closes=True),
     ]
 
 

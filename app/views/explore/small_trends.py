@@ -16,7 +16,7 @@ _NAMES, _ROW, _LETTERS = 64, 14.5, 12  # width of the names of groups, height of
 _HEADROOM = 1.4  # height of a picture in multiples of the largest share; bands may be cut at the top
 
 
-class GroupBar(NamedTuple):
+class GroupShare(NamedTuple):
     """The share of a topic in a group of documents, with its 90 % interval."""
 
     name: str
@@ -39,13 +39,11 @@ class TopicTrend(NamedTuple):
     unit: str = ""
     series: TopicSeries | None = None
     column: str = ""
-    groups: Sequence[GroupBar] = ()
+    groups: Sequence[GroupShare] = ()
 
 
-def draw_small_trends(trend: TopicTrend | None) -> str:
-    """Return both pictures, each with a heading; empty while neither is known."""
-    if trend is None:
-        return ""
+def draw_small_trends(trend: TopicTrend) -> str:
+    """Return both pictures, each with a heading; empty if neither is known."""
     over_time = "" if trend.series is None else _draw_over_time(trend.unit, trend.series)
     groups = _draw_groups(trend.column, trend.groups) if trend.groups else ""
     return render("explore.small_trends", over_time, trend.unit, groups, trend.column) if over_time or groups else ""
@@ -67,7 +65,7 @@ def _draw_over_time(unit: str, series: TopicSeries) -> str:
     return _draw_svg(label, [f'<path class="rp-axis" d="M0 {_BASE}H{_WIDTH}"/>', *lines])
 
 
-def _draw_groups(column: str, groups: Sequence[GroupBar]) -> str:
+def _draw_groups(column: str, groups: Sequence[GroupShare]) -> str:
     top = max(*(each.mean for each in groups), min(1.0, max(each.high for each in groups)), 1e-9)
     scale, parts = (_WIDTH - _NAMES - 2) / top, []
     for row, each in enumerate(groups):

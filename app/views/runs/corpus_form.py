@@ -74,12 +74,26 @@ FORMATS = (
 )
 
 
+_MOST_NAMED = 30  # files and folders that are listed
+
+
 class UploadState(NamedTuple):
-    """The progress of an upload: the files received so far, the files being sent (0 = none), and an error."""
+    """The progress of an upload.
+
+    Attributes
+    ----------
+    sent, of : int
+        Files received so far, and files being sent (0 = none).
+    error : str
+        A sentence on what went wrong.
+    names : sequence of str
+        Files and folders that are here, each of which can be removed.
+    """
 
     sent: int = 0
     of: int = 0
     error: str = ""
+    names: Sequence[str] = ()
 
     @property
     def busy(self) -> bool:
@@ -157,7 +171,9 @@ def draw_corpus_form(
     else:
         sentence = "Drop files or a folder here, or"
     word = f"Append to {into}" if into else "Make a corpus"
-    return render("forms.new_corpus", address, sending, sentence, came_in, first, more, error, word, ready, FORMATS)
+    return render(
+        "forms.new_corpus", address, sending, sentence, came_in, first, more, error, word, ready, FORMATS, _MOST_NAMED
+    )
 
 
 def draw_import(state: ImportState) -> str:

@@ -121,9 +121,11 @@ def draw_new_run_form(
         The heading, and a line under it.
     """
     about_goal, error = errors
+    wrong = next((field for field in (*first, *folded) if field.error), None)
+    why = about_goal or ("" if wrong is None else f"{wrong.label}: {wrong.error}")
     return render(
         "forms.new_run", title, first, goals, chosen, folded, about_goal, error,
-        "Starting …" if sent else "Start training", ready and not sent,
+        "Starting …" if sent else "Start training", ready and not sent, why,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from math import isfinite
 from types import SimpleNamespace
 from typing import TypeVar
 
-from topiary.app.jobs.estimates import POINT, Estimate, choose_headline, find_estimate_name
+from topiary.app.jobs.estimates import POINT, Estimate, choose_alike, find_estimate_name, list_estimates
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.names import name_inference, name_model, name_state
 from topiary.app.views.html import render
@@ -106,9 +106,10 @@ def draw_runs(
         The numbers of the runs marked for a comparison; None if runs cannot be marked.
     """
     known = known or {run.number for run in runs}
+    estimates = choose_alike([list_estimates(run, latest(run.number)) for run in runs])
     rows = [
         SimpleNamespace(
-            **vars(_describe_row(run, state(run.number), choose_headline(run, latest(run.number)), spark(run.number))),
+            **vars(_describe_row(run, state(run.number), estimate, spark(run.number))),
             selected=run.number == selected,
             marked=None if marked is None else run.number in marked,
             seeded=run.number in seeded,
@@ -118,7 +119,7 @@ def draw_runs(
             has_parent=run.parent in known,
             lineage=describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known),
         )
-        for run in runs
+        for run, estimate in zip(runs, estimates, strict=True)
     ]
     return render("runs.rows", rows)
 

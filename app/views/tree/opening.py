@@ -58,7 +58,6 @@ RULES: Mapping[Detail, ChildRule] = {
     "normal": ChildRule(0.7, 2, 6, below=3),
     "all": ChildRule(0.95, 2, EVERY),
 }  # "paper" is the threshold tau instead
-_MOST_OPENED = 30  # topics of a first view at most, unless the first root alone has more
 
 
 def list_top_topics(hierarchy: Hierarchy, layer: int | None = None, *, light: bool = False) -> list[Node]:
@@ -79,13 +78,9 @@ def list_top_topics(hierarchy: Hierarchy, layer: int | None = None, *, light: bo
 
 
 def choose_main_roots(hierarchy: Hierarchy, graph: Sequence[Edge]) -> tuple[Node, ...]:
-    """Return the roots of a first view: the first of `list_top_topics` with children, while not too many are drawn."""
-    tops, without = list_top_topics(hierarchy), hierarchy.light
-    parents = {edge.above for edge in graph}
-    able = [node for node in tops if node in parents and hierarchy.role(node) != BACKGROUND][:_MOST_ROOTS]
-    for count in range(len(able), 1, -1):
-        if len(cut_subnetwork(graph, able[:count], without=without).nodes) <= _MOST_OPENED:
-            return tuple(able[:count])
+    """Return the root of a first view: the first of `list_top_topics` with children; a few if none has any."""
+    tops, parents = list_top_topics(hierarchy), {edge.above for edge in graph}
+    able = [node for node in tops if node in parents and hierarchy.role(node) != BACKGROUND]
     return tuple(able[:1] or tops[:_FEW_ROOTS])
 
 

@@ -250,7 +250,7 @@ def test_a_model_that_cannot_be_steered_says_which_can(file, monkeypatch):
         queue_edits(file, run, [BAN])
     other = order(file).number
     monkeypatch.setattr("topiary.engine.models.dlda.kernel.WITHOUT_TOKENS", frozenset({"seed", "pin"}))
-    with pytest.raises(EditRefused, match="DLDA knows no edit 'ban'; it knows seed, pin"):
+    with pytest.raises(EditRefused, match="DLDA as this run trains it knows no edit 'ban'; it knows seed, pin"):
         queue_edits(file, other, [SEED, BAN])
     assert edits.list_edits(file, other) == []
     spread = new_run.create_run(file, "small", model="dlda", texts=SMALL, on="local:2").number

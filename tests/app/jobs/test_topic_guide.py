@@ -5,8 +5,9 @@ from process_samples import SMALL, WORDS, order
 from steering_samples import steer_dlda
 
 from topiary.app.jobs import new_run, trainer
+from topiary.app.jobs.edit_orders import plan_guide
 from topiary.app.jobs.run_rules import NewRunError
-from topiary.app.jobs.topic_guide import GuideTopic, TopicGuide, convert_guide, parse_guide, plan_guide, read_guide
+from topiary.app.jobs.topic_guide import GuideTopic, TopicGuide, convert_guide, parse_guide, read_guide
 from topiary.engine.steering.edit import EditRefused
 from topiary.store import annotations, edits
 from topiary.store.edits import NewEdit
@@ -48,7 +49,7 @@ def test_a_guide_is_read_and_its_words_are_words():
         ("topics: [{words: [aid]}]", "topic 1 of guide.yaml has 1 word; give at least 2"),
         ("topics: [{words: [aid, [a]]}]", "the words of topic 1 of guide.yaml are no list of words"),
         ("topics: [{name: A, words: [a, b]}, {name: A, words: [c, d]}]", "two topics with the name 'A'"),
-        ("a: &a [*a]", "guide.yaml has a key 'a'"),
+        ("a: &a [*a]", "line 1 of guide.yaml is no YAML"),
     ],
 )
 def test_a_text_that_is_no_guide_is_refused_in_a_sentence(text, sentence):
@@ -89,12 +90,12 @@ def test_a_run_follows_its_guide_with_every_seed(file, monkeypatch):
 
 
 def test_a_model_without_edits_takes_no_guide(file):
-    for model, guide, sentence in (
-        ("lda-cavi", GUIDE._replace(topics=GUIDE.topics[1:]), r"LDA \(coordinate ascent\) cannot be steered"),
-        ("dlda", GUIDE._replace(ban=("zebra",)), "the corpus has no 'zebra'"),
+    for model, layers, guide, sentence in (
+        ("lda-cavi", "6", GUIDE._replace(topics=GUIDE.topics[1:]), r"LDA \(coordinate ascent\) cannot be steered"),
+        ("dlda", "6-3", GUIDE._replace(ban=("zebra",)), "the corpus has no 'zebra'"),
     ):
         with pytest.raises(NewRunError, match=sentence):
-            new_run.create_run(file, "small", model=model, texts={"layers": "6"}, guide=guide)
+            new_run.create_run(file, "small", model=model, texts={"layers": layers}, guide=guide)
     with pytest.raises(
         NewRunError, match="topics are given to runs on this machine, and this one is to run on local:2"
     ):

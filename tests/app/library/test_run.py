@@ -412,7 +412,7 @@ def test_a_run_begins_with_a_guide_goes_on_with_edits_and_undoes_them(store, cor
     ]  # fmt: skip
     assert made.edits["state"].tolist() == ["applied"] * 3
     assert made.edits.loc[2, ["topic", "step"]].tolist() == ["L1:5", 10]
-    names = made.topics().set_index("topic")["name"]
+    names = made.topics()["name"]
     assert (names["L1:5"], names["L2:1"]) == ("Beds", "Outside")
     assert made.edit("out", topics="L1:5", words="rose") == 4
     more = made.apply_edits(5).wait()

@@ -32,10 +32,9 @@ ASKED = {
     "resume": (1,),
     "move": (1,),
     "retry": (1,),
+    "train_seeds": (1, 4),
     "train_more": (1,),
-    "edit": (1, [EditOrder("ban", words=("x",))]),
-    "withdraw_edit": (1, 1),
-    "apply_edits": (1,),
+    "steer": (1, [EditOrder("ban", words=("x",))]),
     "undo_edit": (1, 1),
     "log": (1,),
     "delete": (1,),
@@ -130,22 +129,16 @@ def test_what_an_analyst_does_is_in_the_audit_log_line_by_line(actions, tmp_path
 
 def test_edits_of_a_visitor_are_in_the_journal_with_their_author(actions, tmp_path, monkeypatch):
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
-    (row,) = actions.edit(1, [EditOrder("seed", words=("rose", "hedge"), name="Beds")], "Ada")
-    assert (row.edit, row.author) == (1, "Ada")
-    actions.withdraw_edit(1, 1)
-    actions.edit(1, [EditOrder("seed", words=("rose", "hedge"))])
-    made = actions.apply_edits(1, 20)
-    assert (made.parent, made.planned) == (1, 20)
+    made = actions.steer(1, [EditOrder("ban", words=("rose", "hedge"))], "Ada")
+    assert (made.parent, made.planned) == (1, 50)
     entries = actions.feed.reader.edits(runs.get_run(actions.feed.db, made.number))
-    assert [(each.number, each.what, each.result) for each in entries] == [
-        (2, "new topic of layer 1 from rose, hedge", "waits")
-    ]
+    assert [(each.number, each.author, each.what) for each in entries] == [(1, "Ada", "ban rose, hedge")]
+    assert actions.undo_edit(made.number, 1).number == made.number
     lines = (tmp_path / "logs" / logs.AUDIT_NAME).read_text(encoding="utf-8").splitlines()
     assert [line.split(" | ", 3)[3] for line in lines] == [
-        "added edit 1 (seed) to run 1",
-        "withdrew edit 1 of run 1",
-        "added edit 2 (seed) to run 1",
-        f"started run {made.number} to make 1 edit of run 1",
+        "added edit 1 (ban) to run 1",
+        "started run 2 (first spring, continued) to make 1 edit of run 1",
+        "withdrew edit 1 of run 2",
     ]
 
 

@@ -19,6 +19,7 @@ from topiary.app.live.ticks import Tick
 from topiary.app.pages.explore import ExplorePage
 from topiary.app.pages.explore_reading import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
 from topiary.app.pages.session import View, from_query, to_query
+from topiary.app.server.visit import read_size
 from topiary.app.views.explore.word_card import WordPassages
 from topiary.app.views.tree.opening import choose_first_roots
 from topiary.app.views.tree.picture import TreeChoice, cut_tree
@@ -52,7 +53,7 @@ class Feed:
 class Session:
     """An explore page with everything around it replaced; ``tasks`` are what it wants done elsewhere."""
 
-    def __init__(self, hierarchy: Hierarchy | None, **fields: Any) -> None:
+    def __init__(self, hierarchy: Hierarchy | None, window: dict[str, int] | None = None, **fields: Any) -> None:
         self.view = View(**({"page": "explore", "run": 7, "picture": "tree", "tab": "list-more"} | fields))
         self.feed = Feed(hierarchy)
         self.ticks: list[Callable[[Tick], None]] = []
@@ -64,6 +65,7 @@ class Session:
             lambda work, *_: self.tasks.append(work),
             on_tick=self.ticks.append,
             notify=lambda *report: self.report.append(report),
+            window=window or {},
         )
         self.page = ExplorePage(context)
 
@@ -501,6 +503,15 @@ def test_a_window_of_another_shape_gets_another_layout(session: Session) -> None
     tall = shape()
     session.handle("size", width=1600, height=600, here=len(session.page._tree.svg))
     assert tall < shape()
+
+
+def test_a_window_that_is_remembered_is_drawn_for_once(hierarchy: Hierarchy) -> None:
+    session = Session(hierarchy, read_size("801x600"), picture="topics")
+    first = session.page._tree.svg
+    assert 'viewBox="0 0 800 600"' in first
+    session.handle("size", width=801, height=600, here=len(first))
+    assert session.page._tree.svg is first
+    assert read_size("801x6e3") == read_size("-1x600") == read_size("") == {}
 
 
 def test_what_got_lost_on_the_way_is_sent_again(session: Session) -> None:

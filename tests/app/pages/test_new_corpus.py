@@ -413,6 +413,28 @@ def test_a_file_that_cannot_be_read_is_told_at_once_and_gives_its_name_only_unti
     assert "noise.bin" not in page.html
 
 
+def test_each_file_can_be_removed_and_one_that_failed_does_not_hide_the_next() -> None:
+    page = Page()
+    for name in ("noise.bin", "notes.txt"):
+        coming = page.uploads.place(page.token, name)
+        assert coming is not None
+        coming.half.write_bytes(b"x")
+        assert page.uploads.keep(page.token, coming)
+    page.handle("sent", of=1, name="noise.bin")
+    page.handle("sent", of=1, name="notes.txt", failed="big.csv was not sent: There are 3 MB of room")
+    assert "big.csv was not sent: There are 3 MB of room. noise.bin is of none" in page.html
+    assert re.findall('data-do="remove" data-value="([^"]+)"', page.html) == ["noise.bin", "notes.txt"]
+    page.handle("remove", value="noise.bin")
+    assert "1 file is here." in page.html
+    assert "noise.bin" not in page.html
+    token = page.token
+    page.handle("remove", value="../notes.txt")
+    assert "notes.txt" in page.html
+    page.handle("remove", value="notes.txt")
+    assert page.token != token
+    assert page.uploads.list_names(token) == []
+
+
 def test_a_name_that_somebody_gave_stays_whatever_comes() -> None:
     page = Page()
     page.handle("sent", of=1, name="noise.bin")

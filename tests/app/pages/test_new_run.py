@@ -393,7 +393,8 @@ def test_settings_stand_under_headings_each_once(page: Page) -> None:
 def test_words_that_are_no_pixels_cannot_be_moved(page: Page) -> None:
     page.choose(model="sdatm", moved="1")
     assert "only pictures can be moved, and corpus &#39;leaflets&#39; has none" in field(page, "moved")
-    assert page.form.board.html.count("only pictures can be") == 1
+    assert page.form.board.html.count("only pictures can be") == 2  # at the field, and next to the button that is off
+    assert re.search('<p class="tp-why" role="status">[^<]*only pictures can be', page.form.board.html)
     assert "disabled" in page.button()
     page.choose(moved="0")
     assert "tp-error" not in page.form.board.html

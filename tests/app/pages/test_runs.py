@@ -14,6 +14,7 @@ from page_sessions import PageSession
 from topiary.app.jobs import process, progress
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.runs import (
+    NoRunPage,
     RunsPage,
     build_no_run_page,
     make_fork_tab,
@@ -24,7 +25,7 @@ from topiary.app.pages.runs import (
 from topiary.app.views.runs.notices import explain_missing_run
 from topiary.app.views.runs.run_list import NO_FORK, draw_sparkline
 from topiary.app.views.top_bar import VisitorPlace, draw_top_bar
-from topiary.store import runs
+from topiary.store import corpora, runs
 from topiary.store.database import Database
 from topiary.store.points import Point
 
@@ -277,6 +278,17 @@ def test_what_stands_in_place_of_the_pages_of_a_run_leads_to_where_runs_are_star
     assert "There is no run yet" in board.html
     board._handle_msg({"do": re.search(r'data-do="(\w+)"', board.html)[1]})  # type: ignore[index]
     assert (session.view.page, session.view.tab) == ("runs", "")
+
+
+def test_until_a_run_has_topics_its_page_says_when_and_the_estimate_only_falls(db: Database) -> None:
+    row = plant(db)
+    session = PageSession(db, "explore", run=row.number)
+    page = NoRunPage(session.context)
+    assert "Your first topics appear in about 6 seconds." in page.board.html
+    assert f"Read {corpora.get_run_corpus(db, row).documents:,} documents" in page.board.html
+    assert "<b>Your documents</b>" in page.board.html
+    facts = page._follow_run(row.number)
+    assert "about 6 seconds" in page._draw_waiting(facts._replace(seconds=40.0)), "it never rises"
 
 
 def test_a_run_that_is_not_known_yet_is_looked_for_and_without_one_somebody_is_asked_to_choose() -> None:

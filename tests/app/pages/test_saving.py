@@ -88,7 +88,7 @@ def test_page_and_command_write_the_same_report_on_the_topics_that_are_chosen(db
     every = {f"L{layer}:{topic + 1}" for layer, width in enumerate(garden.LAYERS, 1) for topic in range(width)}
     assert set(chosen) == {"all": every, "tree": list_drawn(session), "open": below, "marked": {"L1:2"}}[topics]
     assert 1 < len(below) < len(every)
-    row = re.search(rf'value="{topics}".*?</label>', session.page._controls.html)[0]
+    row = re.search(rf'name="topics" value="{topics}".*?</label>', session.page._controls.html)[0]
     assert f"<b>{len(chosen)}</b>" in row
     assert ("<blockquote" in report) == (quotes == "three")
     path = tmp_path / name

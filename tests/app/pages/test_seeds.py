@@ -1,15 +1,20 @@
 """The page What comes back without a browser: it waits, measures once, follows the runs, and leads on."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 from page_sessions import PageSession
 from seed_samples import add_group, add_seed, plant_arrays
 
 from topiary.app.analysis import topic_reader
+from topiary.app.analysis.recurrence import list_seed_runs
+from topiary.app.jobs.forks import repeat_with_seeds
 from topiary.app.live.ticks import Tick
 from topiary.app.pages import seeds
 from topiary.app.pages.explore import ExplorePage
 from topiary.app.pages.seeds import SeedsPage
-from topiary.store import snapshots
+from topiary.store import runs, snapshots
 
 
 class Session(PageSession):
@@ -91,6 +96,22 @@ def test_a_run_without_topics_or_without_other_seeds_is_told(db, opened):
     assert "No run differs from run 2 in its seed alone" in session.html
     session.view.run = 9
     assert "Looking for run 9" in session.html
+
+
+def test_four_more_seeds_are_trained_with_the_settings_of_the_run(db, opened, monkeypatch):
+    add_seed(db, 3, plant_arrays())
+    session = opened().work()
+    asked = []
+    monkeypatch.setattr(seeds, "MORE", 2)
+    actions = SimpleNamespace(train_seeds=lambda run, n: asked.append((run, n)) or repeat_with_seeds(db, run, n))
+    session.page._context = replace(session.page._context, actions=actions)
+    assert 'data-do="more-seeds"' in session.html
+    session.page.handle({"do": "more-seeds"})
+    session.work()
+    assert asked == [(1, 2)]
+    first, *others = sorted(runs.list_runs(db), key=lambda row: row.number)
+    assert [row.seed for row in others] == [1, 2]
+    assert list_seed_runs(first, others) == others
 
 
 def test_it_leads_to_explore_and_to_compare(db, opened):

@@ -79,7 +79,11 @@ def test_words_that_begin_alike_are_offered_for_one_that_is_not_in_the_vocabular
     session.say("word", value="garden")
     assert session.view.word == "garden"
     assert "Over time" in session.html
-    assert "Type a word" in Session(db, word="").html
+    empty = Session(db, word="").html
+    assert "Type a word" in empty
+    offered = re.findall(r'data-do="word" data-value="([^"]+)"', empty)
+    assert offered[:2] == ["hedge", "drug"]
+    assert len(set(offered)) == len(offered) > 2
     assert "<script>" not in Session(db, word="<script>alert(1)</script>").html
 
 

@@ -7,6 +7,8 @@ import socket
 from types import SimpleNamespace
 
 import pytest
+from bokeh.settings import settings
+from panel.io.resources import use_cdn
 from raw_sessions import ANALYSTS, running
 from tornado.websocket import WebSocketClosedError
 
@@ -58,7 +60,7 @@ def test_port_zero_is_any_free_port():
 
 
 def test_the_skeleton_stands_before_the_scripts():
-    text = theme.make_template(("bokeh.js", "panel.js"))
+    text = theme.PageStart(("bokeh.js", "panel.js")).draw("x", dark=True)
     places = [text.index(part) for part in ('id="tp-skeleton"', "bokeh.js", "register_plugin", "panel.js")]
     assert places == sorted(places)
     assert "http://" not in text
@@ -140,6 +142,14 @@ def test_only_a_message_to_a_closed_browser_is_overlooked():
     for context in ({"exception": ValueError("x")}, {"exception": ConnectionError()}, {"message": "slow"}):
         serve._handle_loop_error(loop, context)
     assert len(reported) == 3
+
+
+def test_nothing_comes_from_another_machine_whatever_the_variables_of_bokeh_say(make_site, monkeypatch):
+    monkeypatch.setattr(settings.resources, "_user_value", settings.resources._user_value)  # restored afterwards
+    settings.resources = "cdn"
+    site, reach = make_site(Passwords(ANALYSTS)), serve.ServerReach(Hosts("127.0.0.1"))
+    with running(lambda: serve._bind_server(site, "127.0.0.1", 0, reach), "127.0.0.1"):
+        assert not use_cdn()
 
 
 def test_the_server_answers_at_an_address_of_ipv6(make_site):

@@ -379,6 +379,7 @@ FORGED = {  # by the page that hears it: what is sent, and the action it would b
     "page=documents&run=1&documents=1": (
         ("add_document_notes", {"do": "note-add", "id": "1", "form": {"tag": "stolen"}}),
     ),
+    "page=seeds&run=1": (("train_seeds", {"do": "more-seeds"}),),
     "page=compare&run=1&partner=2": (
         ("match_topics", {"do": "match", "side": "b", "id": "L1:1", "value": "L1:2"}),
         ("unmatch_topics", {"do": "unmatch", "side": "b", "id": "L1:1"}),
@@ -486,7 +487,7 @@ def test_no_page_follows_the_server_once_its_session_is_over(db):
     async def visit():
         document = Document()
         with set_curdoc(document):
-            shell = SessionShell(site, "?page=runs", dark=False)
+            shell = SessionShell(site, "?page=runs", {})
             shell.page.server_doc(document)
         for call in document.session_destroyed_callbacks:
             call(SimpleNamespace(_document=document, id="1", server_context=None))

@@ -355,3 +355,12 @@ def test_the_chooser_offers_the_newest_those_at_work_and_the_chosen_and_leads_to
     assert "All 300 runs" in bar()
     assert options(bar("runs")) == [*newest, "7", "4"]
     assert "all" not in options(bar(rows=everyone[-40:]))
+
+
+def test_a_column_has_one_kind_of_perplexity_the_best_that_most_runs_have():
+    averaged = run(number=1, state="finished", averaged_perplexity=700.0, point_perplexity=812.0)
+    others = [run(number=number, state="finished", point_perplexity=800.0 + number) for number in (2, 3)]
+    html = draw_runs([averaged, *others], lambda _: "finished", lambda _: (), 1)
+    assert re.findall(r"<b>([\d,.]+)</b><span[^>]*>([a-z ]*perplexity)", html) == [
+        ("812.0", "point perplexity"), ("802.0", "point perplexity"), ("803.0", "point perplexity"),
+    ]  # fmt: skip
