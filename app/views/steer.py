@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.analysis.journal import JournalEntry
 from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.plan import STEPS
@@ -90,7 +90,7 @@ def draw_steering(contents: SteerContents) -> str:
         parents=hierarchy.nodes(node.layer + 1) if node.layer < hierarchy.n_layers else [],
         is_pinned=_is_pinned(contents),
         waiting=[describe_draft(hierarchy, each) for each in contents.drafts],
-        journal=[*map(_describe_entry, reversed(contents.journal))],
+        journal=[_describe_entry(hierarchy, each) for each in reversed(contents.journal)],
         suggestions=suggest_edits(hierarchy, contents.steers),
         apply=describe_apply(len(contents.drafts), contents.step, is_ended=contents.is_ended),
         strengths=[(name, name, _EFFECTS[name]) for name in STRENGTHS],
@@ -101,7 +101,10 @@ def draw_steering(contents: SteerContents) -> str:
 def draw_steer_head(contents: SteerContents) -> str:
     """Return the sentence above the picture: what the last edit that was made has changed."""
     made = next((each for each in reversed(contents.journal) if each.state == "applied" and each.step > 0), None)
-    return render("steer.head", contents, made, describe_change(contents.hierarchy, made) if made else "")
+    if made is None:
+        return render("steer.head", contents, "", "")
+    hierarchy = contents.hierarchy
+    return render("steer.head", contents, describe_entry(hierarchy, made), describe_change(hierarchy, made))
 
 
 def draw_steer_note(sentence: str) -> str:
@@ -120,6 +123,8 @@ def describe_change(hierarchy: Hierarchy, entry: JournalEntry) -> str:
 
 def describe_apply(n_drafts: int, step: str, *, is_ended: bool) -> str:
     """Return the word of the button that applies the edits."""
+    if not n_drafts:
+        return "Nothing to apply yet"
     more = f" and train {MORE} more {STEPS[step]}" if is_ended else ""
     return f"Apply {plural(n_drafts, 'edit')}{more}"
 
@@ -216,12 +221,21 @@ def _is_pinned(contents: SteerContents) -> bool:
     return next((kind for kind in reversed(kinds) if kind in ("pin", "unpin")), "") == "pin"
 
 
-def _describe_entry(entry: JournalEntry) -> SimpleNamespace:
+def describe_entry(hierarchy: Hierarchy, entry: JournalEntry) -> str:
+    """Return what an edit of the journal asks for, with the titles of its topics where all are in the snapshot."""
+    nodes = [node for text in entry.topics if (node := parse_identity(text)) is not None and hierarchy.has(node)]
+    if len(nodes) < len(entry.topics):
+        return entry.what
+    order = EditOrder(entry.kind, tuple(nodes), entry.words, entry.layer, entry.strength, entry.name)
+    return describe_draft(hierarchy, order)
+
+
+def _describe_entry(hierarchy: Hierarchy, entry: JournalEntry) -> SimpleNamespace:
     """Return what the journal says of an edit."""
     when = "" if entry.state == "waiting" or entry.step < 0 else f"{entry.step:,}"
     return SimpleNamespace(
         number=entry.number,
-        what=entry.what,
+        what=describe_entry(hierarchy, entry),
         state=entry.state,
         when=when,
         strength=entry.strength if entry.kind in (KEEP, SEED) else "",
