@@ -19,7 +19,7 @@ from topiary.engine.gibbs.local import LayerCounts, SweepSums
 from topiary.engine.gpu.devices import read_arrays
 from topiary.engine.steering.apply import apply_edit
 from topiary.engine.steering.draft import copy_layers, replace_layers
-from topiary.engine.steering.edit import KEEP, WITHOUT_TOKENS, Edit, EditResult
+from topiary.engine.steering.edit import KEEP, PLACE, WITHOUT_TOKENS, Edit, EditResult
 from topiary.engine.steering.guide import hide_banned, read_guide
 from topiary.engine.streams import Address
 from topiary.engine.topic_moves import steps
@@ -82,6 +82,7 @@ class HybridKernel(Kernel):
         self.batch_size = at.config.batch_size
         self.work = hybrid.estimate_work(at.config.layers)
         self.steers = WITHOUT_TOKENS - {KEEP} if _uses_own_bound(at) else WITHOUT_TOKENS
+        self.steers -= {PLACE} if len(at.config.layers) == 1 else set()
 
     def init(self, seed: int) -> State:
         """Return the first state."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from topiary.engine import first_topics
-from topiary.engine.contract import Array, Batch, FloatArray
+from topiary.engine.contract import Array, Batch, Counts, FloatArray
 from topiary.engine.pool import Pool
 from topiary.engine.steering import tokens
 from topiary.engine.steering.draft import IDLE, Draft
@@ -226,7 +226,7 @@ def divide_topic(docs: Batch, topics: Array, k: int, n_words: int, pool: Pool) -
     keys, counts = np.unique(owners * n_words + table.words[mine], return_counts=True)
     present, rows = np.unique(keys // n_words, return_inverse=True)
     words = (keys % n_words).astype(np.int32)
-    part = first_topics.Counts.of(np.bincount(rows), words, counts.astype(np.int32)).batch(docs.documents[present])
+    part = Counts.of(np.bincount(rows), words, counts.astype(np.int32)).batch(docs.documents[present])
     if len(present) < 2 * LEAST_DOCUMENTS:
         raise EditRefused(
             f"only {len(present)} documents have tokens of this topic, and a split needs {2 * LEAST_DOCUMENTS}; "

@@ -79,7 +79,7 @@ class Draft:
     def count_words(self) -> FloatArray:
         """Return the number of training tokens of every word, (V,)."""
         weights = self.docs.counts.astype(np.float64)
-        return np.bincount(self.docs.words, weights=weights, minlength=len(self.phi[0]))
+        return np.bincount(self.docs.words, weights=weights, minlength=len(self.phi[0])).astype(np.float64)
 
     def find_column(self, layer: int, name: int, *, alive: bool = True) -> int:
         """Return where a topic is now, given its original column; with ``alive`` it must not have been removed."""

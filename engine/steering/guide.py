@@ -16,7 +16,8 @@ from topiary.engine.hierarchy.topics import collect_arrays
 from topiary.engine.steering.edit import Steering, read_steering
 from topiary.engine.topic_moves.averages import LayerMeans, TopicMean
 
-ABSENT = 1e-300  # weights of 0: samplers divide by sums of weights, which must not be 0
+# Weights of 0: samplers divide by sums of weights, which must not be 0, and products of three must not be subnormal.
+ABSENT = 1e-100
 
 
 class Entries(NamedTuple):
@@ -74,12 +75,15 @@ class Guide:
         """Put back, in the new topics of all layers (or of none), what no step may change."""
         for layer, (before, after) in enumerate(zip(old, new, strict=False)):
             rows, columns = self.out[layer]
-            if len(rows):
+            banned = self.banned if layer == 0 else self.banned[:0]
+            if len(rows) or len(banned):
+                lost = np.bincount(columns, weights=after[rows, columns], minlength=after.shape[1])
                 after[rows, columns] = ABSENT
-                touched = np.unique(columns)
-                after[:, touched] /= after[:, touched].sum(axis=0)
-            if layer == 0 and len(self.banned):
-                self.fix_banned(after)
+                lost += after[banned].sum(axis=0)
+                after[banned] = 0.0
+                left = 1.0 - lost if lost.max() < 0.5 else after.sum(axis=0, dtype=np.float64)
+                after *= ((1.0 - self.shares[: len(banned)].sum()) / left).astype(after.dtype)
+                after[banned] = self.shares[: len(banned)]
             after[:, self.pinned[layer]] = before[:, self.pinned[layer]]
 
     def cut_top(self, r: FloatArray) -> FloatArray:
@@ -87,12 +91,6 @@ class Guide:
         r = r.copy()
         r[self.removed[-1]] = ABSENT
         return r
-
-    def fix_banned(self, phi: Array) -> None:
-        """Give every banned word its share of all tokens in every topic, in place."""
-        phi[self.banned] = 0.0
-        phi *= (1.0 - self.shares.sum()) / phi.sum(axis=0, dtype=np.float64)
-        phi[self.banned] = self.shares
 
     def hold_means(self, old: LayerMeans, new: LayerMeans) -> None:
         """Put back, in the new running means, what no step may change."""
@@ -105,7 +103,8 @@ class Guide:
 
     def hold_mean(self, old: TopicMean, new: TopicMean) -> None:
         """Do what :meth:`hold_means` does for a model of one layer."""
-        self.hold_means(*(LayerMeans(*((each,) for each in mean), np.zeros(0)) for mean in (old, new)))
+        before, after = (LayerMeans((mean.phi,), (mean.samples,), (mean.variance,), np.zeros(0)) for mean in (old, new))
+        self.hold_means(before, after)
 
 
 def read_guide(arrays: Sequence[Array], names: Sequence[Array]) -> Guide | None:

@@ -109,7 +109,7 @@ def _list_similar(counts: FloatArray) -> list[tuple[int, int]]:
     unit = counts / np.maximum(np.sqrt((counts * counts).sum(axis=0)), 1.0)
     rows, columns = np.triu_indices(counts.shape[1], 1)
     order = np.argsort(-(unit.T @ unit)[rows, columns], kind="stable")[:PAIRS]
-    there = counts.any(axis=0)
+    there = counts.sum(axis=0) > 0.0
     pairs = zip(rows[order].tolist(), columns[order].tolist(), strict=True)
     return [(a, b) for a, b in pairs if there[a] and there[b]]
 

@@ -84,4 +84,5 @@ class MergedWorld:
 
 def measure_cosine(a: np.ndarray, b: np.ndarray) -> float:
     """The cosine of two vectors."""
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     return float(a @ b / np.sqrt(max((a @ a) * (b @ b), 1e-300)))

@@ -37,7 +37,7 @@ from topiary.engine.pool import Pool
 from topiary.engine.settings import SettingError
 from topiary.engine.steering.apply import apply_edit
 from topiary.engine.steering.draft import copy_layers, pad_topics, replace_layers
-from topiary.engine.steering.edit import KINDS, WITHOUT_TOKENS, Edit, EditResult
+from topiary.engine.steering.edit import KINDS, PLACE, WITHOUT_TOKENS, Edit, EditResult
 from topiary.engine.steering.guide import hide_banned, keep_steering, read_guide, restore_steering
 from topiary.engine.streams import Address
 from topiary.engine.topic_moves import averages, steps
@@ -129,6 +129,7 @@ class DldaKernel(AveragingKernel):
         self.batch_size, self.sweeps_after = config.batch_size, config.sweeps_after(facts)
         self.measure = "perplexity" if config.link == "poisson" else "log-likelihood"
         self.steers = frozenset(KINDS) if config.collapsed and self.sweeps_after is not None else WITHOUT_TOKENS
+        self.steers -= {PLACE} if len(config.layers) == 1 else set()
         if config.learn_concentrations and self.sweeps_after is None:
             raise SettingError(
                 f"learn_concentrations needs sweeps of all documents, which inference auto does not make of "

@@ -292,7 +292,8 @@ class LdaGibbsKernel(AveragingKernel):
         state = _make_state(t, phi, weights)._replace(steering=steering)
         if not (self.config.learn_concentrations and "alpha" in arrays):
             return state
-        return state._replace(**{name: np.asarray(arrays[name], dtype=np.float64) for name in ("alpha", "beta")})
+        alpha, beta = (np.asarray(arrays[name], dtype=np.float64) for name in ("alpha", "beta"))
+        return state._replace(alpha=alpha, beta=beta)
 
     def edit(self, seed: int, state: State, docs: Batch, edit: Edit) -> tuple[State, EditResult]:
         """Return the state after an edit of its topics, and what it did."""

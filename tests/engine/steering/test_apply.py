@@ -7,7 +7,9 @@ from drawing import RARE, ks
 from merged_worlds import MergedWorld, measure_cosine
 from scipy import stats
 
-from topiary.engine.contract import flatten, unflatten
+from topiary.engine import models
+from topiary.engine.contract import Facts, flatten, unflatten
+from topiary.engine.hierarchy.topics import pack_topics
 from topiary.engine.models.dlda.kernel import State
 from topiary.engine.steering.edit import Edit, EditRefused, read_steering
 from topiary.engine.steering.guide import ABSENT
@@ -175,3 +177,53 @@ def test_killed_and_resumed_between_edits_equals_unbroken(world):
     assert ends[0].keys() == ends[1].keys()
     assert all(np.array_equal(array, ends[1][name]) for name, array in ends[0].items())
     assert int(read_steering(state.steering).applied) == 8
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("lda-gibbs", {"layers": (8,)}), ("lda-gibbs", {"layers": (8,), "learn_concentrations": True}),
+        ("dpfa", {"layers": (8, 4), "inference": "gibbs"}), ("datm", {"layers": (8, 4)}),
+        ("dlda", {"layers": (8, 4), "inference": "tlasgr"}), ("dlda", {"layers": (8, 4), "inference": "sgrld"}),
+        ("dlda", {"layers": (8,), "inference": "gibbs"}),
+        ("dlda", {"layers": (8, 4), "inference": "gibbs", "sampler": "plain"}),
+    ],
+)  # fmt: skip
+def test_every_model_with_edits_keeps_to_them(first, model, settings):
+    docs, module = first.docs, models.load(model)
+    kernel = module.build(module.Config(**settings), Facts(400, len(docs.documents), n_tokens=int(docs.counts.sum())))
+    state = kernel.prepare(1, kernel.init_from_documents(1, docs), docs)
+    for _ in range(3):
+        state = kernel.step(1, state, docs)[0]
+    common = np.argsort(-np.bincount(docs.words, weights=docs.counts, minlength=400))
+    made = {
+        "out": {"topics": (1,), "words": (int(common[0]),)}, "ban": {"words": (int(common[1]),)},
+        "keep": {"topics": (2,), "words": (int(common[2]),)}, "remove": {"topics": (3,)}, "merge": {"topics": (4, 5)},
+        "pin": {"topics": (6,)}, "split": {"topics": (7,)}, "place": {"topics": (0, 1)},
+        "seed": {"words": first.choose_words()},
+    }  # fmt: skip
+    done = {}
+    for number, kind in enumerate((kind for kind in made if kind in kernel.steers), 1):
+        state, done[kind] = kernel.edit(1, state, docs, Edit(number, 3, kind, **made[kind]))
+    assert {"out", "ban", "keep", "remove", "merge", "pin"} <= set(done)
+    pinned = kernel.topics(kernel.find_shown_state(state)).phi[0][:, 6]
+    for _ in range(3):
+        before = state
+        state = kernel.step(1, state, docs)[0]
+    copied = {name: array.copy() for name, array in flatten(before).items()}
+    again = flatten(kernel.step(1, unflatten(module.State, copied), docs)[0])
+    assert all(np.array_equal(array, again[name]) for name, array in flatten(state).items())
+    shown = kernel.topics(kernel.find_shown_state(state)).phi[0]
+    assert np.array_equal(shown[:, 6], pinned)
+    assert shown[common[0], 1] < 2 * ABSENT
+    assert shown[common[1]].max() <= ABSENT
+    assert np.allclose(shown.sum(axis=0), 1.0)
+    if "seed" in done:
+        gone = {3, 5} - {done[kind].topic for kind in ("split", "seed")}
+        assert not set(state.topics.tolist()) & gone
+        assert done["split"].topic in (3, 5)  # columns of topics that are gone are the first to be used again
+    snapshot = pack_topics(kernel.topics(state)) | kernel.keep(state)
+    single = {name: array.astype(np.float32) for name, array in snapshot.items() if array.dtype == np.float64}
+    restored = kernel.restore(1, snapshot | single)
+    assert all(map(np.array_equal, restored.steering[:4], state.steering[:4]))
+    assert np.ptp(np.atleast_3d(restored.phi[0] if isinstance(restored.phi, tuple) else restored.phi)[common[1]]) < 1e-9
