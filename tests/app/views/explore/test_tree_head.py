@@ -11,7 +11,7 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.trends import TopicSeries
 from topiary.app.views.explore.small_trends import GroupShare, TopicTrend, draw_small_trends
 from topiary.app.views.explore.tree_head import describe_tree, draw_share_bar, list_top_rows, list_tree_rows
-from topiary.app.views.text import format_percent
+from topiary.app.views.text import format_percent, replace_unprintable
 from topiary.app.views.tree.opening import RULES
 from topiary.app.views.tree.picture import TreeChoice, cut_tree, describe_elsewhere, draw_tree, list_edges
 from topiary.engine.hierarchy.tree import Node
@@ -52,7 +52,7 @@ def test_the_parts_of_a_topic_in_its_parents_sum_to_one_and_what_is_elsewhere_is
 
 
 def test_a_title_stands_in_the_bar_only_where_it_fits_whole(hierarchy: Hierarchy) -> None:
-    root, titles = hierarchy.nodes(3)[0], [hierarchy.title(node) for node in hierarchy.nodes(3)]
+    root, titles = hierarchy.nodes(3)[0], [replace_unprintable(hierarchy.title(node)) for node in hierarchy.nodes(3)]
     wide, narrow = (draw_share_bar(hierarchy, 3, (root,), width) for width in (20_000.0, 120.0))
     assert [unescape(text) for text in re.findall(r">([^<]*)</button>", wide)] == titles
     assert re.findall(r">([^<]*)</button>", narrow) == [""] * len(titles)
