@@ -1,6 +1,5 @@
 """The page Steer: tell the topics of a run what you know, have it applied, and see what it changed."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -248,8 +247,7 @@ class SteerPage(TreePage):
         self._open_run(made)
 
     def _open_run(self, run: int) -> None:
-        kept: Mapping[str, Any] = {"layer": self._view.layer, "topic": self._view.topic}
-        self._put(**ANOTHER_RUN | {"run": run} | kept)
+        self._put(**(ANOTHER_RUN | {"run": run, "layer": self._view.layer, "topic": self._view.topic}))
 
 
 def _find_moments(answer: _SteerAnswer) -> tuple[int | None, int | None]:

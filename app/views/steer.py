@@ -1,12 +1,12 @@
 """The page on which visitors steer a run: words and acts of a topic, edits that wait, the journal, and suggestions."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.analysis.journal import JournalEntry
 from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.plan import STEPS
@@ -16,10 +16,10 @@ from topiary.app.views.html import render
 from topiary.app.views.text import format_percent, shorten
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import BAN, KEEP, MERGE, OUT, PLACE, SEED, STRENGTHS
+from topiary.engine.steering.suggest import find_bans
 
 WORDS = 12  # words of a topic that can be edited where they stand
 _ALIKE, _OFFERED = 0.6, 8  # likeness from which two topics are offered to be merged, and partners offered
-_LEADING, _EVERYWHERE = 10, 0.25  # words of a topic that lead it, and the share of topics that a word to ban leads
 _SUGGESTED = 4  # suggestions of a kind
 _EFFECTS = {
     "weak": "the texts overrule it easily",
@@ -69,7 +69,7 @@ class SteerContents(NamedTuple):
     step: str = "sweep"
 
 
-class Suggestion(NamedTuple):
+class ProposedEdit(NamedTuple):
     """An edit that is proposed: a sentence, the topic to look at, and the kind, topic and words of the edit."""
 
     sentence: str
@@ -80,7 +80,7 @@ class Suggestion(NamedTuple):
 
 
 def draw_steering(contents: SteerContents) -> str:
-    """Return the board beside the picture: the topic, what waits, the journal, suggestions and a new topic."""
+    """Return the board at the side of the picture: the topic, what waits, the journal, suggestions and a new topic."""
     hierarchy, node = contents.hierarchy, contents.node
     return render(
         "steer.board",
@@ -90,7 +90,7 @@ def draw_steering(contents: SteerContents) -> str:
         parents=hierarchy.nodes(node.layer + 1) if node.layer < hierarchy.n_layers else [],
         is_pinned=_is_pinned(contents),
         waiting=[describe_draft(hierarchy, each) for each in contents.drafts],
-        journal=[*map(_describe_entry, reversed(contents.journal))],
+        journal=[_describe_entry(hierarchy, each) for each in reversed(contents.journal)],
         suggestions=suggest_edits(hierarchy, contents.steers),
         apply=describe_apply(len(contents.drafts), contents.step, is_ended=contents.is_ended),
         strengths=[(name, name, _EFFECTS[name]) for name in STRENGTHS],
@@ -101,7 +101,10 @@ def draw_steering(contents: SteerContents) -> str:
 def draw_steer_head(contents: SteerContents) -> str:
     """Return the sentence above the picture: what the last edit that was made has changed."""
     made = next((each for each in reversed(contents.journal) if each.state == "applied" and each.step > 0), None)
-    return render("steer.head", contents, made, describe_change(contents.hierarchy, made) if made else "")
+    if made is None:
+        return render("steer.head", contents, "", "")
+    hierarchy = contents.hierarchy
+    return render("steer.head", contents, describe_entry(hierarchy, made), describe_change(hierarchy, made))
 
 
 def draw_steer_note(sentence: str) -> str:
@@ -120,6 +123,8 @@ def describe_change(hierarchy: Hierarchy, entry: JournalEntry) -> str:
 
 def describe_apply(n_drafts: int, step: str, *, is_ended: bool) -> str:
     """Return the word of the button that applies the edits."""
+    if not n_drafts:
+        return "Nothing to apply yet"
     more = f" and train {MORE} more {STEPS[step]}" if is_ended else ""
     return f"Apply {plural(n_drafts, 'edit')}{more}"
 
@@ -154,7 +159,7 @@ def find_alike(hierarchy: Hierarchy, node: Node) -> list[tuple[Node, float]]:
     return sorted(((each, float(cosines[hierarchy.place(each)])) for each in others), key=lambda pair: -pair[1])
 
 
-def suggest_edits(hierarchy: Hierarchy, steers: Collection[str]) -> list[Suggestion]:
+def suggest_edits(hierarchy: Hierarchy, steers: Collection[str]) -> list[ProposedEdit]:
     """Return edits worth a look: topics of layer 1 that are nearly the same, and words that lead many."""
     found = []
     if MERGE in steers:
@@ -168,21 +173,13 @@ def suggest_edits(hierarchy: Hierarchy, steers: Collection[str]) -> list[Suggest
             stays, goes = sorted(pair, key=hierarchy.rank)
             titles = f"{hierarchy.title(stays)} and {hierarchy.title(goes)}"
             sentence = f"Merge {titles}: their words are {format_percent(alike)} alike."
-            found.append(Suggestion(sentence, stays, MERGE, goes))
+            found.append(ProposedEdit(sentence, stays, MERGE, goes))
     if BAN in steers:
-        for word, times in _find_leading(hierarchy)[:_SUGGESTED]:
-            sentence = f"Ban {word}: it leads {plural(times, 'topic')} of {hierarchy.widths[0]}."
-            found.append(Suggestion(sentence, None, BAN, word=word))
+        for each in find_bans(hierarchy.projections[0])[:_SUGGESTED]:
+            word = hierarchy.vocabulary[each.words[0]]
+            sentence = f"Ban {word}: it is among the first words of {each.score:.0f} topics of {hierarchy.widths[0]}."
+            found.append(ProposedEdit(sentence, None, BAN, word=word))
     return found
-
-
-def _find_leading(hierarchy: Hierarchy) -> list[tuple[str, int]]:
-    """Return words among the first of many topics of layer 1, with the number of these topics."""
-    first = hierarchy.words[0][:, :_LEADING]
-    numbers, times = np.unique(first, return_counts=True)
-    least = max(3.0, _EVERYWHERE * hierarchy.widths[0])
-    order = np.argsort(-times, kind="stable")
-    return [(hierarchy.vocabulary[numbers[at]], int(times[at])) for at in order if times[at] >= least]
 
 
 def _list_words(contents: SteerContents) -> list[SimpleNamespace]:
@@ -201,9 +198,10 @@ def _list_words(contents: SteerContents) -> list[SimpleNamespace]:
 _WORDS_OF_STATES = {KEEP: "kept", OUT: "not here", BAN: "banned"}
 
 
-def _find_states(contents: SteerContents) -> Mapping[str, tuple[str, str]]:
+def _find_states(contents: SteerContents) -> dict[str, tuple[str, str]]:
     """Return the last edit of each word for this topic as ``(kind, word for it)``; drafts end in " …"."""
-    identity, states = format_identity(contents.node), {}
+    identity = format_identity(contents.node)
+    states: dict[str, tuple[str, str]] = {}
     for entry in contents.journal:
         if entry.state in ("applied", "waiting") and (entry.kind == BAN or identity in entry.topics):
             if entry.kind in _WORDS_OF_STATES:
@@ -223,12 +221,21 @@ def _is_pinned(contents: SteerContents) -> bool:
     return next((kind for kind in reversed(kinds) if kind in ("pin", "unpin")), "") == "pin"
 
 
-def _describe_entry(entry: JournalEntry) -> SimpleNamespace:
+def describe_entry(hierarchy: Hierarchy, entry: JournalEntry) -> str:
+    """Return what an edit of the journal asks for, with the titles of its topics where all are in the snapshot."""
+    nodes = [node for text in entry.topics if (node := parse_identity(text)) is not None and hierarchy.has(node)]
+    if len(nodes) < len(entry.topics):
+        return entry.what
+    order = EditOrder(entry.kind, tuple(nodes), entry.words, entry.layer, entry.strength, entry.name)
+    return describe_draft(hierarchy, order)
+
+
+def _describe_entry(hierarchy: Hierarchy, entry: JournalEntry) -> SimpleNamespace:
     """Return what the journal says of an edit."""
     when = "" if entry.state == "waiting" or entry.step < 0 else f"{entry.step:,}"
     return SimpleNamespace(
         number=entry.number,
-        what=entry.what,
+        what=describe_entry(hierarchy, entry),
         state=entry.state,
         when=when,
         strength=entry.strength if entry.kind in (KEEP, SEED) else "",

@@ -121,6 +121,8 @@ def test_a_fork_is_one_click_from_its_parent_and_shows_a_class_on_both_trees(ser
     page.goto(f"{server.url}?page=runs")
     page.get_by_role("button", name="Compare", exact=True).click()
     page.wait_for_url(says(page="compare", run=2, partner=1))
+    page.get_by_role("button", name="View", exact=True).click(timeout=SLOW)
+    page.get_by_role("button", name="Whole trees and all figures").click()
     page.locator(".cm-short").wait_for(timeout=SLOW)
     page.locator(".cm-tree-b .tp-node").first.wait_for()
     page.get_by_label("Class", exact=True).select_option(label="space")

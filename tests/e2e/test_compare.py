@@ -346,3 +346,23 @@ def test_a_run_in_training_is_followed_and_what_was_chosen_stays(server, page, p
     node(page, "b", key).and_(page.locator('[aria-selected="true"]')).wait_for()
     db.close()
     assert server.complaints == []
+
+
+def test_the_page_has_few_controls_and_a_pair_opens_beside_them_and_closes(shared_server, page):
+    page.goto(f"{shared_server.url}?page=compare&run=2")
+    cards = page.locator(".cm-cards button")
+    expect(cards.first).to_be_visible()
+    outside = "it => !it.closest('[data-rove]') && it.getClientRects().length > 0"
+    controls = page.locator(".cm-top :is(button, select, input), .cm-lead button, .cm-moved-card :is(button, a)")
+    assert sum(each.evaluate(outside) for each in controls.all()) <= 6
+    assert page.locator(".cm-tree-a").is_hidden()
+    cards.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(cards.nth(1)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".cm-pair")).to_be_visible()
+    page.get_by_role("button", name="Close the details").click()
+    expect(page.locator(".cm-pair")).to_have_count(0)
+    page.get_by_role("button", name="View", exact=True).click()
+    page.get_by_role("button", name="Whole trees and all figures").click()
+    expect(page.locator(".cm-tree-a .tp-node").first).to_be_visible()

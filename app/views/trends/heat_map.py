@@ -51,8 +51,8 @@ def choose_cells(hierarchy: Hierarchy, figure: GroupFigure, choices: HeatChoices
         rows = order_alike(differences)
         nodes, beyond = [nodes[place] for place in rows], beyond[rows]
         groups = [groups[place] for place in order_alike(differences.T)]
-    kept = beyond.any(axis=1) if len(nodes) > _MANY and choices.quiet == "hidden" else np.ones(len(nodes), dtype=bool)
-    shown = [node for node, is_kept in zip(nodes, kept.tolist(), strict=True) if is_kept]
+    is_folded = len(nodes) > _MANY and choices.quiet == "hidden"
+    shown = [node for place, node in enumerate(nodes) if not is_folded or beyond[place].any()]
     return HeatMap(groups, shown, len(nodes) - len(shown), int(np.count_nonzero(beyond)))
 
 

@@ -99,6 +99,13 @@ class TimeLine(NamedTuple):
     high: NDArray[np.float64]
 
 
+class Scale(NamedTuple):
+    """The shares at the lines of a picture, and that at its upper end."""
+
+    ticks: Sequence[float]
+    top: float
+
+
 def name_period(start: int, unit: str) -> str:
     """Return the name of a period from its first millisecond.
 
@@ -128,7 +135,7 @@ def draw_lines(
     lines: Sequence[TimeLine],
     label: str,
     form: Callable[[float], str] = format_percent,
-    scale: "Scale | None" = None,
+    scale: Scale | None = None,
 ) -> str:
     """Return a picture with a line and its 90 % band for every topic.
 
@@ -144,20 +151,15 @@ def draw_lines(
     known = [line for line in lines if np.isfinite(line.mean).any()]
     highest = max((float(np.nanmax(line.high)) for line in known), default=0.0)
     largest = max((float(np.nanmax(line.mean)) for line in known), default=0.0)
-    ticks = choose_ticks(min(highest, _HEADROOM * largest))  # bands of few documents may be cut at the top
-    ticks, top = scale or (ticks, max(ticks[-1], 1e-9))
+    if scale is None:  # bands of few documents may be cut at the top
+        own = choose_ticks(min(highest, _HEADROOM * largest))
+        scale = Scale(own, max(own[-1], 1e-9))
+    ticks, top = scale
     bodies = "".join(_draw_line(axis, line, top) for line in lines)
     frame = axis.frame
     ends = [(_place_share(frame, _find_last(line.mean), top), line) for line in known]
     body = _draw_grid(frame, ticks, top) + bodies + _draw_names(frame, ends)
     return _draw_frame(axis, label, body, lines, form)
-
-
-class Scale(NamedTuple):
-    """The shares at the lines of a picture, and that at its upper end."""
-
-    ticks: Sequence[float]
-    top: float
 
 
 def choose_scale(upper: Sequence[NDArray[np.float64]]) -> Scale:
