@@ -79,10 +79,11 @@ class Guide:
             if len(rows) or len(banned):
                 lost = np.bincount(columns, weights=after[rows, columns], minlength=after.shape[1])
                 after[rows, columns] = ABSENT
-                lost += after[banned].sum(axis=0)
+                lost = lost + after[banned].sum(axis=0)
                 after[banned] = 0.0
                 left = 1.0 - lost if lost.max() < 0.5 else after.sum(axis=0, dtype=np.float64)
-                after *= ((1.0 - self.shares[: len(banned)].sum()) / left).astype(after.dtype)
+                scale = (1.0 - self.shares[: len(banned)].sum()) / left
+                np.multiply(after, scale.astype(after.dtype), out=after)
                 after[banned] = self.shares[: len(banned)]
             after[:, self.pinned[layer]] = before[:, self.pinned[layer]]
 

@@ -22,7 +22,7 @@ SHOWN = 30  # first words of a topic among which words to ban are counted
 WIDELY = 0.15  # share of the topics that must have such a word among them
 
 
-class Suggestion(NamedTuple):
+class EditProposal(NamedTuple):
     """A proposed edit: columns of its ``topics`` or its ``words``, and the ``score`` by which proposals are ordered.
 
     ``halves`` are the first words of the two topics that a split would make.
@@ -34,7 +34,7 @@ class Suggestion(NamedTuple):
     halves: tuple[tuple[int, ...], ...] = ()
 
 
-def find_merges(docs: Batch, topics: Array, n_words: int, n_topics: int) -> list[Suggestion]:
+def find_merges(docs: Batch, topics: Array, n_words: int, n_topics: int) -> list[EditProposal]:
     """Return pairs of topics of layer 1 that say the same, the best first; the larger one is named first.
 
     ``topics`` (tokens,) are the topics of all tokens of ``docs``.
@@ -53,13 +53,13 @@ def find_merges(docs: Batch, topics: Array, n_words: int, n_topics: int) -> list
         change = float((words + documents) / (sizes[a] + sizes[b]))
         if change > LEAST_MERGE:
             pair = (a, b) if sizes[a] >= sizes[b] else (b, a)
-            found.append(Suggestion(pair, (), change))
+            found.append(EditProposal(pair, (), change))
     return sorted(found, key=lambda each: -each.score)
 
 
 def find_splits(
     seed: int, docs: Batch, topics: Array, n_words: int, n_topics: int, eta: float, pool: Pool, most: int = 20
-) -> list[Suggestion]:
+) -> list[EditProposal]:
     """Return topics of layer 1 that are two, the best first; the ``most`` largest ones are judged."""
     sizes = np.bincount(topics, minlength=n_topics)
     found = []
@@ -73,18 +73,18 @@ def find_splits(
     return sorted(worth, key=lambda each: -each.score)
 
 
-def find_bans(phi: FloatArray) -> list[Suggestion]:
+def find_bans(phi: FloatArray) -> list[EditProposal]:
     """Return words that are among the first of many topics, and so tell none apart, the most common first."""
     first = np.argsort(-phi, axis=0, kind="stable")[:SHOWN]
     counts = np.bincount(first.ravel(), minlength=len(phi))
     words = np.flatnonzero(counts >= max(3.0, WIDELY * phi.shape[1]))
     order = words[np.argsort(-counts[words], kind="stable")]
-    return [Suggestion((), (int(v),), float(counts[v])) for v in order]
+    return [EditProposal((), (int(v),), float(counts[v])) for v in order]
 
 
 def _judge_split(
     seed: int, table: tokens.TokenTable, k: int, halves: Array, eta: float, shape: tuple[int, int]
-) -> Suggestion | None:
+) -> EditProposal | None:
     """Return what two restricted topics gain over topic ``k``; None if it is too little, or one of them is small."""
     n_words, new = shape
     own, mine = table.topics.copy(), table.topics == k
@@ -101,7 +101,7 @@ def _judge_split(
     if gain < LEAST_SPLIT * size or min(a.sum(), b.sum()) < LEAST_SHARE * size:
         return None
     words = tuple(tuple(np.argsort(-half, kind="stable")[:SHOWN].tolist()) for half in (a, b))
-    return Suggestion((k,), (), float(gain / size), words)
+    return EditProposal((k,), (), float(gain / size), words)
 
 
 def _list_similar(counts: FloatArray) -> list[tuple[int, int]]:
