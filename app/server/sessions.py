@@ -250,7 +250,9 @@ class SessionPage(DocHandler):
             await self.flush()
             async with self._turns:
                 if not self._is_left:
-                    await self.finish(await self._draw_rest(nonce))
+                    self.write(await self._draw_rest(nonce))
+                    await self.flush()
+                    self.finish()
                 for _ in range(_STEPS):
                     await asyncio.sleep(0)
 
