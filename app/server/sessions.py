@@ -260,7 +260,7 @@ class SessionPage(DocHandler):
         """Return the rest of a page: the places of a new session's document, and the script that fills them."""
         if full := self._explain_limit():
             return f'<script nonce="{nonce}">document.querySelector("#tp-skeleton p").textContent = "{full}"</script>'
-        session = await self.get_session()
+        session = await self.get_session()  # type: ignore[misc]
         document = session.document
         with set_curdoc(document):
             for root in document.roots:

@@ -468,7 +468,7 @@ def test_a_snapshot_holds_the_mean_topics_and_the_curve_has_their_perplexity(fil
         assert not np.array_equal(arrays[f"mean.{layer}"], arrays[f"phi.{layer}"])
     assert arrays["mean_r"].shape == arrays["r"].shape
     drawn, mean = (dict(points.read_curve(file, run, f"{name}_perplexity")) for name in ("point", "mean"))
-    assert drawn.keys() == mean.keys()
+    assert mean.keys() == {*sorted(drawn)[::3], max(drawn)}
     late = [minibatch for minibatch in mean if minibatch > 30]
     assert np.mean([mean[minibatch] for minibatch in late]) < np.mean([drawn[minibatch] for minibatch in late])
 
