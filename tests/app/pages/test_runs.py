@@ -44,7 +44,7 @@ class Session(PageSession):
         super().__init__(db, "runs")
         self.demos = 0
         self.first: list[int] = []
-        uploads = SimpleNamespace(begin=lambda: "token")
+        uploads = SimpleNamespace(begin=lambda: "token", list_names=lambda _: [])
         actions = SimpleNamespace(demo=self._demo, uploads=uploads, move=self.first.append)
         self.page = RunsPage(replace(self.context, actions=actions))  # type: ignore[arg-type]
         self.work()
