@@ -117,7 +117,7 @@ SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
 MOVE_DRAWS = 0.4  # token draws that take as long as the step of one weight of a topic
 SPARSE = 9, (1,)  # steps and leading digits of the sparsest curve that is dense at its start
 LEAST_DRAWS = 20_000_000  # a second, allowed in short runs even if it is more than the share
-LEAST_CURVE = 26_000_000  # draws that about twelve points may cost in any run, so that one of 20 seconds has a curve
+LEAST_CURVE = 26_000_000  # draws of about twelve points in a run of 20 seconds, and of more in a run that they end
 MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled documents in a point of the label error, draws of each
 LEAST_KEPT = 2  # snapshots, the first and the last
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000  # placed documents at most, and numbers of all their shares at most
@@ -370,10 +370,9 @@ def make_plan(
     at_end = options.test_protocol or choose_protocol(effort.tokens_per_document, test_documents)
     curve_documents = min(available, protocol.documents)
     point_draws = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)
-    evaluations = _fit_spread(last, draws * CURVE_SHARE, point_draws, most=70)
-    sparse = spread_densely(last, *SPARSE)
-    if len(evaluations) < len(sparse):
-        evaluations = _fit_spread(last, min(LEAST_CURVE, len(sparse) * point_draws), point_draws, most=SPARSE[0])
+    ends_by_curve, sparse = options.until_plateau or options.until_overfit, spread_densely(last, *SPARSE)
+    least = LEAST_CURVE if ends_by_curve else min(LEAST_CURVE, len(sparse) * point_draws)
+    evaluations = _fit_spread(last, max(draws * CURVE_SHARE, least), point_draws, most=70)
     n_predicted = min(MOST_PREDICTED, effort.labelled)
     predictions = _fit_spread(
         last, max(draws * LABEL_SHARE, LEAST_DRAWS), n_predicted * PREDICTION_DRAWS * effort.asking, most=70
