@@ -21,6 +21,7 @@ PAGES = {
     "add documents": "page=runs&tab=add",
     "watch": "page=watch&run=1",
     "explore": "page=explore&run=1&layer=1&topic=2&tab=list-more",
+    "steer": "page=steer&run=1&layer=1&topic=2",
     "compare": "page=compare&run=2&partner=1&layer=1&topic=2",
     "documents": "page=documents&run=1",
     "document": "page=documents&run=1&documents=3",
@@ -44,6 +45,7 @@ ALWAYS = (
     "new run",
     "watch",
     "explore",
+    "steer",
     "compare",
     "documents",
     "document",
@@ -54,6 +56,7 @@ ALWAYS = (
     "what comes back",
 )  # the others, which are these in another state, at night, as is the other side of each
 READY = {  # what stands on a page when it shows what its name here says
+    "steer": ".st-words li",
     "compare": 'h2:text("What changed")',
     "documents": ".dc-table .dc-chip",
     "document": ".dc-text mark",
