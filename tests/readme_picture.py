@@ -3,7 +3,7 @@
     python -m tests.readme_picture
 
 prepares a demo in a folder of its own, which takes minutes, and replaces ``assets/topiary.png``; ``--store URL`` shows
-a demo that is there.  The picture says in a field of its own what is seen on it: how many layers and boxes the tree
+a demo that is there.  The picture says in a field of its own what is seen on it: how many layers and tiles it
 has, and how many curves the page Watch shows.  A nightly test counts them again on a new demo.
 """
 
@@ -35,12 +35,12 @@ FIELD = "topiary-demo"  # of the picture, with what is seen on it as JSON
 SIZE = (1440, 900)  # of the window, in pixels
 PATIENCE = 1200.0  # seconds in which the four runs end on a machine with other work
 KNOWN = "localStorage.setItem('topiary_callouts', '99')"  # the callouts have been seen
-COUNT_BOXES = """() => {
+COUNT_TILES = """() => {
   const seek = root => [...root.querySelectorAll("*")].flatMap(
-    each => [...(each.matches(".ex-tree .tp-node, .tp-stage .tp-node") ? [each.dataset.id] : []),
+    each => [...(each.matches(".ex-tree .tp-tile, .tp-stage .tp-tile") ? [each.dataset.id] : []),
              ...(each.shadowRoot ? seek(each.shadowRoot) : [])])
   const ids = seek(document)
-  return {layers: new Set(ids.map(id => id.split(":")[0])).size, boxes: ids.length}
+  return {layers: new Set(ids.map(id => id.split(":")[0])).size, tiles: ids.length}
 }"""
 COUNT_CURVES = """() => [...Bokeh.documents[0].all_models]
   .filter(model => model.type === "ColumnDataSource" && (model.data.get?.("value") ?? model.data.value)?.length > 1)
@@ -48,7 +48,7 @@ COUNT_CURVES = """() => [...Bokeh.documents[0].all_models]
 
 
 def read_facts(picture: Path = PICTURE) -> dict[str, int]:
-    """Return what is seen on the picture: the numbers of layers, boxes and curves."""
+    """Return what is seen on the picture: the numbers of layers, tiles and curves."""
     with Image.open(picture) as image:
         if FIELD not in image.info:
             raise ValueError(f"{picture.name} does not say what is seen on it; python -m tests.readme_picture draws it")
@@ -91,10 +91,11 @@ def look_at_demo(url: str, browser: Any) -> tuple[dict[str, int], bytes]:
     context.add_init_script(KNOWN)
     page = context.new_page()
     page.set_default_timeout(1000 * PATIENCE / 4)  # a machine may have other work
-    page.goto(f"{url}?page=explore&picture=tree")
-    page.locator(".tp-node").first.wait_for()
-    page.wait_for_timeout(4000)  # documents are read, and boxes have come to rest
-    facts = dict(page.evaluate(COUNT_BOXES))
+    page.goto(f"{url}?page=explore")
+    page.locator(".tp-tile").first.click(position={"x": 12, "y": 8})  # the largest topic
+    page.locator(".ex-detail").wait_for()
+    page.wait_for_timeout(4000)  # documents are read, and tiles have come to rest
+    facts = dict(page.evaluate(COUNT_TILES))
     picture = page.screenshot()
     page.goto(page.url.replace("page=explore", "page=watch"))  # of the same run
     page.locator("canvas").first.wait_for()
