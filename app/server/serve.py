@@ -23,6 +23,7 @@ os.environ["BOKEH_PERFORM_ERROR_DIAGNOSTICS"] = os.environ["BOKEH_VALIDATE_DOC"]
 import panel as pn
 import panel_material_ui as pmui  # registers its bundle before the first page
 from bokeh.settings import settings
+from panel.io.resources import LOCAL_DIST
 from tornado.ioloop import PeriodicCallback
 from tornado.routing import PathMatches, Rule
 from tornado.websocket import WebSocketClosedError
@@ -331,6 +332,8 @@ def _make_login_rules(login: LoginContext) -> list[Rule]:
 
 def _build_page(site: Site) -> Any:
     """Build the page of one session; after an error, show a message instead of a blank page."""
+    if pn.state.curdoc is not None:  # components made after the page is sent have their styles from here too
+        pn.state.curdoc.template_variables["dist_url"] = LOCAL_DIST
     try:
         return open_session(site)
     except Exception:  # the outermost function: an unexpected error must not become a blank page
