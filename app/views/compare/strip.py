@@ -7,7 +7,7 @@ from topiary.app.names import format_signed
 from topiary.app.views.compare.table import describe_absence, describe_likeness
 from topiary.app.views.compare.trees import ABSENT, find_overlay
 from topiary.app.views.markup import draw_title, write_element
-from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.text import escape, format_percent, shorten, write_title
 from topiary.engine.hierarchy.tree import Node
 
 TOPICS = 6  # of A
@@ -42,7 +42,8 @@ def draw_strip(comparison: Comparison, label: int, chosen: Pair | None = None) -
         tint = f' · <i class="cm-swatch cm-for"></i>speaks for {name} <i class="cm-swatch cm-against"></i>against it'
     words = "" if has_pictures(comparison.b) else " · <ins>entered</ins> <del>left</del>"
     title = write_element("h2", "The largest topics and their nearest partner", class_="tp-h2", title=_TIP)
-    note = f'<span class="tp-dim">{_describe_pairing(comparison)}{words}{tint}</span>'
+    meaning = write_title("Topics of layer 1 with a partner in the other run, and the median cosine", comparison.b)
+    note = f'<span class="tp-dim"{meaning}>{_describe_pairing(comparison)}{words}{tint}</span>'
     return (
         f'<section class="cm-strip"><div class="cm-strip-head">{title}{note}</div>'
         f'<ol class="cm-cards" data-rove>{cards}</ol></section>'

@@ -56,7 +56,7 @@ def db(tmp_path: Any) -> Iterator[Database]:
 
 @pytest.fixture
 def explore(db: Database) -> Iterator[Session]:
-    session = Session(db, "explore", ExplorePage, layer=1, topic=3)
+    session = Session(db, "explore", ExplorePage, layer=1, topic=3, tab="more")
     yield session
     session.feed.stop()
 
@@ -164,7 +164,7 @@ def test_compare_offers_to_carry_names_and_notes_to_b_where_a_has_some(db: Any) 
     row = garden.begin(db, 1)
     snapshots.append_snapshot(db, row.number, row.attempt, 400, 1.0, garden.arrays(400))
     runs.finish_run(db, row.number, row.attempt, "stopped")
-    session = Session(db, "compare", ComparePage, run=row.number, partner=1)
+    session = Session(db, "compare", ComparePage, run=row.number, partner=1, whole="shown")
     button = "Carry names and notes to B</button>"
     assert "What changed" in session.page._table.html
     assert button not in session.page._table.html

@@ -49,7 +49,7 @@ def db(tmp_path, monkeypatch):
 
 
 def open_explore(db, **fields):
-    return Session(db, "explore", ExplorePage, layer=3, topic=1, **fields)
+    return Session(db, "explore", ExplorePage, layer=3, topic=1, tab="more", **fields)
 
 
 def read_section(html):

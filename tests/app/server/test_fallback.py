@@ -58,7 +58,7 @@ def test_an_address_that_says_nothing_opens_explore_once_the_usual_run_has_ended
 def test_only_a_store_without_a_run_has_nothing_to_show_and_only_on_pages_of_a_run(db, feed):
     feed.look_now()
     lacking = [page for page in NAMES if fallback.lacks_runs(feed, 0, page)]
-    assert lacking == ["watch", "explore", "classes", "compare", "seeds", "trends", "word", "documents"]
+    assert lacking == ["watch", "explore", "steer", "classes", "compare", "seeds", "trends", "word", "documents"]
     assert not fallback.lacks_runs(feed, 1, "watch")  # started a moment ago: the feed has not looked again
     feed_samples.run(db)
     feed.look_now()

@@ -94,7 +94,7 @@ def test_what_it_waits_for_and_what_is_left_out_are_sentences():
     assert "New run" not in html
     alone = draw_seed_page(SeedReport(make_hierarchy(), SeedGroup(run(1)), None, (), TAU))
     assert "No run differs from run 1 in its seed alone." in alone
-    assert "several seeds, such as 1-5, by New run on the page Runs." in alone
+    assert "Train some: the page goes on as soon as they have" in alone
 
 
 def test_most_other_seeds_are_put_in_words():
