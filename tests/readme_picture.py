@@ -94,6 +94,7 @@ def look_at_demo(url: str, browser: Any) -> tuple[dict[str, int], bytes]:
     page.goto(f"{url}?page=explore")
     page.locator(".tp-tile").first.click(position={"x": 12, "y": 8})  # the largest topic
     page.locator(".ex-detail").wait_for()
+    page.mouse.move(4, 300)  # away from tiles, which fade the others
     page.wait_for_timeout(4000)  # documents are read, and tiles have come to rest
     facts = dict(page.evaluate(COUNT_TILES))
     picture = page.screenshot()
