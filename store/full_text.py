@@ -380,7 +380,7 @@ def _find_runs(text: str) -> list[str]:
 def _compile_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of a word with its combining marks, and of a run of letters in a script without spaces."""
     marks = "".join(chr(code) for code in range(0x300, 0x20000) if _is_mark(chr(code)))
-    late, mark = r"(?=[^\x00-\u02ff])", f"[{re.escape(marks)}]"  # most letters are told from marks by a quick look
+    late, mark = r"(?=[^\x00-\u02ff])", f"[{re.escape(marks)}]"  # one comparison tells most letters from marks
     tail = rf"{late}{mark}[\w{mark[1:]}*"
     return re.compile(rf"\w+(?:{tail})?|{tail}"), re.compile(rf"([{UNSPACED}]+)")
 

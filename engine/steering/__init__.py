@@ -1,1 +1,1 @@
-"""Edits of a living chain: what an analyst knows, told to the sampler between two steps."""
+"""Edits of the topics of a run between two of its steps, and what later steps keep of them."""

@@ -242,7 +242,7 @@ def find_apart(hierarchy: Hierarchy, part: Subnetwork) -> tuple[Node, ...]:
     return tuple(sorted(apart, key=hierarchy.rank)) if len(apart) < len(part.nodes) else ()
 
 
-_LEAST_ELSEWHERE = 0.02  # of a child: less of it in other top topics is not told
+_LEAST_ELSEWHERE = 0.02  # of a child: a smaller share in other top topics is left out
 
 
 def describe_elsewhere(hierarchy: Hierarchy, part: Subnetwork) -> dict[Node, str]:
