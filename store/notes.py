@@ -159,19 +159,6 @@ def delete_note(db: Database, number: int) -> NoteRow:
 
 
 @retry_reads
-def get_note(db: Database, number: int) -> NoteRow:
-    """Return the note or tag with this number.
-
-    Raises
-    ------
-    NotFound
-        If there is none.
-    """
-    with db.read() as connection:
-        return _read_note(connection, number)
-
-
-@retry_reads
 def list_topic_notes(db: Database, run: int) -> list[NoteRow]:
     """Return the notes and tags on the topics of a run, oldest first."""
     with db.read() as connection:

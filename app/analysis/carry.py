@@ -1,7 +1,7 @@
 """Names, notes and tags of the topics of one run carried to the topics of another run that are the same.
 
 Two topics are the same if the comparison of the runs pairs them, and the topic counts as found in the other run
-(:mod:`engine.hierarchy.recurrence`): the alignment pairs topics that are the best for each other, however unlike they
+(:mod:`engine.hierarchy.align`): the alignment pairs topics that are the best for each other, however unlike they
 are.  A pair that an analyst decided always counts.
 """
 

@@ -35,7 +35,7 @@ from topiary.app.analysis.shares import (
 from topiary.app.jobs.estimates import read_latest
 from topiary.app.jobs.plan import name_step
 from topiary.engine.contract import Array, FloatArray
-from topiary.engine.hierarchy.recurrence import Recurrence
+from topiary.engine.hierarchy.align import Recurrence
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, document_maps, edits, runs
 from topiary.store.corpus_rows import CorpusRow
@@ -48,8 +48,7 @@ from topiary.store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from topiary.app.analysis.journal import JournalEntry
-    from topiary.engine.lens.explained import BadlyExplained
-    from topiary.engine.lens.typical import WordSums
+    from topiary.engine.lens.typical import BadlyExplained, WordSums
 
 Answer = TypeVar("Answer")
 

@@ -16,7 +16,7 @@ from topiary.engine import first_topics, models
 from topiary.engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel
 from topiary.engine.corpus import Corpus, draw_minibatch, number_document, take_documents
 from topiary.engine.hierarchy import effects, evaluate, paths, topics
-from topiary.engine.quality import coherence
+from topiary.engine.quality import measures
 from topiary.engine.settings import SettingError, describe
 from topiary.engine.shared_settings import count_growth_steps
 from topiary.engine.steering.edit import SEED, Edit
@@ -225,12 +225,12 @@ class TopicEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.topics_ = [np.ascontiguousarray(table.T) for table in effects.list_topic_words(learned)]
         self.components_ = self.topics_[0]
         self.popularity_ = [topics.compute_shares(layer) for layer in effects.compute_popularity(learned)]
-        lists = [topics.find_top_words(table.T, coherence.WORDS)[0] for table in self.topics_]
-        pairs = coherence.count_pairs(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
-        self.coherence_ = [coherence.compute_npmi(words, pairs) for words in lists]
+        lists = [topics.find_top_words(table.T, measures.WORDS)[0] for table in self.topics_]
+        pairs = measures.count_pairs(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
+        self.coherence_ = [measures.compute_npmi(words, pairs) for words in lists]
         live = [~topics.find_light(layer) for layer in self.popularity_]
         self.diversity_ = [
-            coherence.measure_diversity(words[live_topics]) for words, live_topics in zip(lists, live, strict=True)
+            measures.measure_diversity(words[live_topics]) for words, live_topics in zip(lists, live, strict=True)
         ]
         self.n_iter_ = self._check_n_iter()
         return self

@@ -204,7 +204,7 @@ class RunTopics:
 
         Runs are compared that have the same corpus, model and settings, another seed, and a snapshot of about the same
         step.  A topic is found in a run if the words of its partner there are alike
-        (:mod:`engine.hierarchy.recurrence`).
+        (:mod:`engine.hierarchy.align`).
 
         Parameters
         ----------
