@@ -10,7 +10,7 @@ from topiary.app.jobs.edit_orders import EditOrder, check_order, describe_edit, 
 from topiary.app.jobs.steering import apply_edits, queue_edits, undo_edit, withdraw_edit
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import EditRefused
-from topiary.store import annotations, checkpoints, edits, points, runs, snapshots
+from topiary.store import checkpoints, edits, notes, points, runs, snapshots
 from topiary.store.edits import APPLIED, REFUSED, WAITING, WITHDRAWN, NewEdit
 from topiary.store.errors import Conflict, NotFound
 
@@ -54,7 +54,7 @@ def test_edits_are_made_after_their_steps_and_the_journal_says_what_they_did(fil
     curve = points.read_curve(file, run, "point_perplexity")
     before, after = max(p for p in curve if p[0] <= 12), max(p for p in curve if p[0] <= 62)
     assert (seed.perplexity_before, seed.perplexity_after) == (before[1], after[1])
-    assert annotations.list_labels(file, run) == {(1, 5): "doping", (2, 2): "sport"}
+    assert notes.list_labels(file, run) == {(1, 5): "doping", (2, 2): "sport"}
     shown = {row.minibatch for row in snapshots.list_snapshots(file, run)}
     assert {12, 13, 25, 26} <= shown
     assert {32, 45} <= {step for step, _ in curve}
