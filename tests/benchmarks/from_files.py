@@ -7,7 +7,7 @@ checkpoints and a curve.  Its kernels are compiled before the first round.
 
 import argparse
 import os
-import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,30 +16,37 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.benchmarks.report import load, median, parser, say, shared_data
-from topiary.app.ingest.text.languages import list_stop_words
 from topiary.app.jobs.process import build_environment
+from topiary.app.machine import find_asset
 
-WORD = re.compile("[a-z]{2,}")
-SCRIPT = "--script"  # the other program's part, in a process of its own
 BBC = "bbc/bbc-fulltext.zip"
+PLAIN = """
+import re, sys
+from pathlib import Path
+import tomotopy
+
+folder, stop_words, topics, sweeps, threads = sys.argv[1:]
+stops = frozenset(Path(stop_words).read_text(encoding="utf-8").split())
+model = tomotopy.LDAModel(k=int(topics), min_df=2, seed=1)
+for path in sorted(Path(folder).rglob("*.txt")):
+    words = re.findall("[a-z]{2,}", path.read_text(encoding="utf-8", errors="replace").lower())
+    model.add_doc([word for word in words if word not in stops])
+model.train(int(sweeps), workers=int(threads))
+for topic in range(int(topics)):
+    print(" ".join(word for word, _ in model.get_topic_words(topic)))
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the seconds of both and the ratio."""
     options = parser(__doc__ or "", corpus=False)
-    options.add_argument(
-        "--data", type=Path, help=f"a folder of texts, or a zip file of it (default: the shared {BBC})"
-    )
+    options.add_argument("--data", type=Path, help=f"a folder of texts, or a zip file (default: the shared {BBC})")
     options.add_argument("--topics", type=int, default=64)
     options.add_argument("--sweeps", type=int, default=300)
     options.add_argument("--threads", type=int, default=2)
     options.add_argument("--model", default="dlda", help="of Topiary, with one layer (default dlda)")
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument(SCRIPT, action="store_true", help=argparse.SUPPRESS)
     arguments = options.parse_args(argv)
-    if arguments.script:
-        train_tomotopy(arguments)
-        return 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         arguments.data = unpack(arguments.data or shared_data() / BBC, Path(folder))
         say(f"{arguments.topics} topics, {arguments.sweeps} sweeps, {arguments.threads} threads; {load()}")
@@ -49,8 +56,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def unpack(path: Path, folder: Path) -> Path:
     """Unpack a zip file, as the script reads folders; return the folder of the texts."""
-    import shutil
-
     if path.is_dir():
         return path
     shutil.unpack_archive(path, folder / "texts")
@@ -86,9 +91,8 @@ def time_topiary(arguments: argparse.Namespace, folder: Path) -> list[float]:
 
 def list_script(arguments: argparse.Namespace) -> list[str]:
     """Return the command that runs the other program."""
-    numbers = ((name, str(getattr(arguments, name))) for name in ("topics", "sweeps", "threads"))
-    given = [text for name, value in numbers for text in (f"--{name}", value)]
-    return [sys.executable, "-m", "tests.benchmarks.from_files", SCRIPT, "--data", str(arguments.data), *given]
+    numbers = map(str, (arguments.topics, arguments.sweeps, arguments.threads))
+    return [sys.executable, "-c", PLAIN, str(arguments.data), str(find_asset("stop_words/english.txt")), *numbers]
 
 
 def time_commands(commands: Sequence[Sequence[str]], store: str) -> list[float]:
@@ -100,20 +104,6 @@ def time_commands(commands: Sequence[Sequence[str]], store: str) -> list[float]:
         subprocess.run(command, check=True, capture_output=True, env=environment)
         seconds.append(time.perf_counter() - began)
     return seconds
-
-
-def train_tomotopy(arguments: argparse.Namespace) -> None:
-    """Read a folder with a plain tokenizer, and train LDA."""
-    import tomotopy
-
-    stop_words = list_stop_words("en")
-    model = tomotopy.LDAModel(k=arguments.topics, min_df=2, seed=1)
-    for path in sorted(arguments.data.rglob("*.txt")):
-        words = WORD.findall(path.read_text(encoding="utf-8", errors="replace").lower())
-        model.add_doc([word for word in words if word not in stop_words])
-    model.train(arguments.sweeps, workers=arguments.threads)
-    for topic in range(arguments.topics):
-        say(" ".join(word for word, _ in model.get_topic_words(topic)))
 
 
 if __name__ == "__main__":

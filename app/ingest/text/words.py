@@ -243,15 +243,19 @@ class Wording:
         text = self.space_text(text)
         if self.phrases:
             return [word for run in self.runs(text, left_out) for word, _ in join_phrases(run, self._phrases)]
-        if self.lemma is None:
-            stops, words = self.stops, self.find_words(text)
-            if left_out is not None:
-                left_out.update(word for word in words if word in stops)
-            return [word for word in words if word not in stops]
         pairs = list(map(self.find_form, self.find_words(text)))
         if left_out is not None:
             left_out.update(form for form, stopped in pairs if stopped)
         return [form for form, stopped in pairs if not stopped]
+
+    def count_words(self, text: str, left_out: Counter[str]) -> Counter[str]:
+        """Return how often a clean text has each word, in order of appearance, as :meth:`tokens` finds them."""
+        if self.phrases or self.lemma is not None:
+            return Counter(self.tokens(text, left_out))
+        frequencies = Counter(self.find_words(self.space_text(text)))
+        for word in [word for word in frequencies if word in self.stops]:
+            left_out[word] += frequencies.pop(word)
+        return frequencies
 
     def find_words(self, text: str) -> list[str]:
         """Return the matches of the word pattern in a clean text that :meth:`space_text` returned."""
