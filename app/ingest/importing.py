@@ -399,7 +399,7 @@ QUICKLY_INDEXED = 20_000  # documents that are indexed within seconds
 def finish_corpus(db: Database, corpus: CorpusRow, notes: Iterable[str], progress: Progress, map_batches: Map) -> None:
     """Index a stored corpus if it is large, and report the notes.
 
-    Others are indexed later, by a process that nobody waits for, or by the server: nothing is searched before.
+    Others are indexed by a process that nobody waits for, by the server, or when the library first searches.
     """
     if corpus.documents > QUICKLY_INDEXED:
         index_corpus(db, corpus.number, progress, map_batches)
