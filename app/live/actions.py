@@ -42,6 +42,7 @@ from topiary.store.run_rows import RunRow
 from topiary.store.snapshots import SnapshotRow
 
 INDEX_PAUSE = 30.0  # seconds between two checks for corpora without an index
+IMPORT_PAUSE = 60.0  # seconds after an import, whose process makes the index
 
 index_log = logging.getLogger("topiary.indexing")
 
@@ -78,7 +79,7 @@ class Indexing:
         try:
             db = open_database(self._url)
             try:
-                for corpus in full_text.list_unindexed(db):
+                for corpus in full_text.list_unindexed(db, IMPORT_PAUSE):
                     self._build_index(db, corpus)
             finally:
                 db.close()
