@@ -1,6 +1,12 @@
 """The first minute: steps, an estimate in round figures, and the two first documents of a corpus."""
 
-from topiary.app.views.runs.waiting import WaitFacts, draw_waiting_page, follow_preparation, round_estimate
+from topiary.app.views.runs.waiting import (
+    WaitFacts,
+    draw_waiting_page,
+    follow_preparation,
+    follow_start,
+    round_estimate,
+)
 
 
 def test_the_steps_of_the_demo_follow_its_preparation():
@@ -12,6 +18,17 @@ def test_the_steps_of_the_demo_follow_its_preparation():
     assert "<b>Read 5,088 documents</b><span>145,030 words</span>" in page
     assert '<li class="wt-now" aria-current="step"><b>Compile the model</b>' in page
     assert "<b>Python documentation</b>" in page
+
+
+def test_while_a_model_is_compiled_the_estimate_falls_and_the_bar_grows():
+    corpus = WaitFacts(0, 0.0, 0.0, 300, 9000)
+    facts = [follow_start(corpus, "waiting for kernels that another run is compiling", at) for at in (0.0, 21.0, 90.0)]
+    assert [round_estimate(each.seconds) for each in facts] == [50, 30, 6]
+    assert facts[0].share < facts[1].share < facts[2].share <= follow_start(corpus, "", 0.0).share
+    assert [each.step for each in (*facts, follow_start(corpus, "training", 0.0))] == [1, 1, 1, 2]
+    assert "Longer than usual: another run trains first." in draw_waiting_page(
+        facts[0]._replace(queued=True), 50, late=True
+    )
 
 
 def test_estimates_are_round():
