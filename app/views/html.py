@@ -150,6 +150,7 @@ def _make_environment() -> Environment:
         "options": _mark(markup.draw_options),
         "select": _mark(markup.draw_select),
         "state": _mark(markup.draw_state),
+        "term": _mark(markup.draw_term),
         "topic_title": _mark(markup.draw_title),
     }
     return environment
