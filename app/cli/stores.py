@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from topiary.app.cli.console import UserError, find_run, notify, print_json, say, write_output
+from topiary.app.cli.console import UserError, find_run, notify, print_json, read_name_server, say, write_output
 from topiary.app.export.texts import flatten_text
 from topiary.app.jobs import process
 from topiary.app.jobs.progress import Progress
@@ -76,6 +76,7 @@ def _serve_store(arguments: argparse.Namespace) -> None:
     """Serve the store after checking passwords and the address."""
     from topiary.app.server.access import PasswordFiles, check_open_address
 
+    names = read_name_server(arguments.names_url, arguments.names_model)
     files = PasswordFiles(arguments.password_file, arguments.viewer_password_file, warn=notify)
     passwords = files.read()
     check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is started
@@ -95,6 +96,7 @@ def _serve_store(arguments: argparse.Namespace) -> None:
         largest_upload=arguments.largest_upload << 20,
         prefix=arguments.prefix,
         behind_proxy=arguments.behind_proxy,
+        names=names,
     )
 
 
