@@ -179,8 +179,9 @@ def _name_topic(db: Database, row: RunRow, nodes: Sequence[Node], name: str) -> 
         raise UserError("--give names one topic; give --topic with its number, such as --topic L1:4")
     (node,) = nodes
     annotations.set_label(db, row.number, node.layer, node.column + 1, name)
-    logs.record_action(db.place, f"named topic {format_identity(node)} of run {row.number} {name}")
-    say(f"named topic {format_identity(node)} {name}" if name.strip() else f"{format_identity(node)} has no name now")
+    logs.record_action(db.place, f"named topic {format_identity(node)} of run {row.number} {name.strip()}")
+    topic, given = f"topic {format_identity(node)}", " ".join(name.split())
+    say(f"named {topic} {given}" if given else f"{topic} has no name now")
     return 0
 
 
