@@ -60,7 +60,7 @@ def test_phrases_are_proposed_once_asked_for_and_one_click_takes_one(session):
     page.handle({"do": "propose-names"})
     assert read(page).startswith("Looking for phrases of its documents …")
     session.work()
-    assert read(page) == "Hedge rows Ask tiny …"
+    assert read(page) == "Name it Hedge rows Ask tiny …"
     (button,) = re.findall(r"<button[^>]*>Hedge rows", page._detail.html)
     assert 'title="Name it so: in 34 % of its documents, 12 times as often as in others"' in button
     fields = dict(re.findall(r'data-(do|id|value)="([^"]*)"', button))
@@ -92,12 +92,12 @@ def test_nothing_is_sent_that_was_not_on_screen(session):
     assert session.report == ["the server cannot be reached."]
     session.answer = ["Rose beds"]
     shown = say(session, page, "send-names")
-    assert shown == "Suggest names Rose beds Ask tiny …"
+    assert shown == "Suggest names Name it Rose beds Ask tiny …"
     (_, first), (run, topic, request) = session.sent[0][1:], session.sent[1]
     assert (run, topic, request) == (1, Node(3, 0), first)
     assert "Passages" in request.body
     say(session, page, "name-request", value="words")
-    assert say(session, page, "close-request") == "Suggest names Rose beds Ask tiny …"
+    assert say(session, page, "close-request") == "Suggest names Name it Rose beds Ask tiny …"
 
 
 def test_without_a_server_there_is_nothing_to_send(session):
