@@ -6,12 +6,11 @@ that was shown, byte by byte.
 
 import json
 import os
-import time
-from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.passages import choose_passages, weigh_words
 from topiary.app.analysis.topic_reader import TopicReader
@@ -20,10 +19,6 @@ from topiary.app.ingest.text.cleaning import make_storable
 from topiary.app.machine import LOOPBACK
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora
-from topiary.store.run_rows import RunRow
-
-if TYPE_CHECKING:
-    import httpx
 
 KEY = "TOPIARY_NAMES_KEY"  # environment variable with the key of the server
 EXTRA_MISSING = "names by a language model need httpx, which is not installed; pip install 'topiary-explorer[names]'"
@@ -31,15 +26,11 @@ WORDS, PASSAGES = 20, 3  # of a topic that are sent
 NAMES, LONGEST = 3, 60  # names of an answer, and characters of a name
 _READ = 24  # documents among which passages are chosen
 _PATH = "/chat/completions"
-_TIMEOUT, _LARGEST = 60.0, 1 << 20  # seconds of an answer, and its bytes
+_TIMEOUT = 60.0  # seconds that an answer may take
 _TASK = (
     "You name topics that were found in a collection of documents. Answer only with JSON of the form "
     '{"names": ["...", "...", "..."]}: three names of one to four words, the best first, in the language of the words.'
 )
-
-
-class NamingError(ValueError):
-    """No names were got; the message is one sentence without a full stop."""
 
 
 class NameServer(NamedTuple):
@@ -50,10 +41,11 @@ class NameServer(NamedTuple):
 
 
 class NameRequest(NamedTuple):
-    """A request as it is sent: its address, and the text of its body."""
+    """A request as it is sent: its address, and the text of its body, with so many passages of documents."""
 
     address: str
     body: str
+    passages: int = 0
 
 
 def find_server(url: str, model: str) -> NameServer:
@@ -61,45 +53,48 @@ def find_server(url: str, model: str) -> NameServer:
 
     Raises
     ------
-    NamingError
+    ReadError
         If it is no such address, no model is named, or httpx is not installed.
     """
     if find_spec("httpx") is None:
-        raise NamingError(EXTRA_MISSING)
+        raise ReadError(EXTRA_MISSING)
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
     except ValueError:
         is_address = False
     if not is_address or not url.isprintable():
-        raise NamingError(f"{url!r} is no address of a server; give one such as http://localhost:11434/v1")
+        raise ReadError(f"{url!r} is no address of a server; give one such as http://localhost:11434/v1")
     if "@" in parts.netloc:
-        raise NamingError(f"the address of a server has no name or key in it; give a key in {KEY}")
+        raise ReadError(f"the address of a server has no name or key in it; give a key in {KEY}")
     if not model.strip():
-        raise NamingError("name the model that the server is to use, such as llama3.2")
+        raise ReadError("name the model that the server is to use, such as llama3.2")
     if os.environ.get(KEY) and parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise NamingError(f"the key in {KEY} is sent beyond this machine by https only; give an address with https")
+        raise ReadError(f"the key in {KEY} is sent beyond this machine by https only; give an address with https")
     return NameServer(url.rstrip("/").removesuffix(_PATH), model.strip())
 
 
-def quote_documents(reader: TopicReader, run: RunRow, hierarchy: Hierarchy, node: Node) -> list[str]:
-    """Return the passages of documents that say most of a topic, as they are sent if the user allows it."""
-    corpus = corpora.get_run_corpus(reader.db, run)
+def write_request(
+    server: NameServer, reader: TopicReader, hierarchy: Hierarchy, node: Node, *, passages: bool
+) -> NameRequest:
+    """Return the request for names of a topic: its words and, if they may be sent, passages of its documents."""
+    words = ", ".join(word.text for word in hierarchy.top_words(node, WORDS))
+    asked = f"The words of the topic, the most telling first: {words}"
+    quotes = _quote_documents(reader, hierarchy, node) if passages else []
+    if quotes:
+        asked += "\n\nPassages of its documents:\n" + "\n".join(f"- {each}" for each in quotes)
+    messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": asked}]
+    body = {"model": server.model, "temperature": 0, "messages": messages}
+    return NameRequest(server.url + _PATH, json.dumps(body, ensure_ascii=False, indent=1), len(quotes))
+
+
+def _quote_documents(reader: TopicReader, hierarchy: Hierarchy, node: Node) -> list[str]:
+    """Return the passages of documents that say most of a topic."""
+    corpus = corpora.get_run_corpus(reader.db, reader.find_run(hierarchy.run))
     numbers = reader.rank(hierarchy, node).numbers[:_READ].tolist()
     documents = [each for each in corpora.read_documents(reader.db, corpus.number, numbers) if each.text.strip()]
     rules = find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary)
     return [each.text for each in choose_passages(documents, rules, weigh_words(hierarchy, node), PASSAGES)]
-
-
-def write_request(server: NameServer, hierarchy: Hierarchy, node: Node, passages: Sequence[str] = ()) -> NameRequest:
-    """Return the request for names of a topic: its words, and passages of its documents if there are any."""
-    words = ", ".join(word.text for word in hierarchy.top_words(node, WORDS))
-    asked = f"The words of the topic, the most telling first: {words}"
-    if passages:
-        asked += "\n\nPassages of its documents:\n" + "\n".join(f"- {each}" for each in passages)
-    messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": asked}]
-    body = {"model": server.model, "temperature": 0, "messages": messages}
-    return NameRequest(server.url + _PATH, json.dumps(body, ensure_ascii=False, indent=1))
 
 
 def ask_names(request: NameRequest) -> list[str]:
@@ -107,41 +102,29 @@ def ask_names(request: NameRequest) -> list[str]:
 
     Raises
     ------
-    NamingError
+    ReadError
         If the server does not answer or refuses, or its answer has no names.
     """
     import httpx  # an extra
 
     key = os.environ.get(KEY, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise NamingError(f"the key in {KEY} has other characters than letters, digits and signs; set it again")
+        raise ReadError(f"the key in {KEY} has other characters than letters, digits and signs; set it again")
     headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
     place, is_https = request.address, request.address.startswith("https:")  # reading certificates takes half a second
     try:
-        with (
-            httpx.Client(timeout=_TIMEOUT, trust_env=False, verify=is_https) as client,  # no proxies of the machine
-            client.stream("POST", place, content=request.body.encode("utf-8", "replace"), headers=headers) as answer,
-        ):
-            status, raw = answer.status_code, _read_body(answer)
+        with httpx.Client(timeout=_TIMEOUT, trust_env=False, verify=is_https) as client:  # no proxies of the machine
+            answer = client.post(place, content=request.body.encode("utf-8", "replace"), headers=headers)
     except httpx.TimeoutException:
-        raise NamingError(f"{place} did not answer in {_TIMEOUT:.0f} seconds; ask again, or a smaller model") from None
+        raise ReadError(f"{place} did not answer in {_TIMEOUT:.0f} seconds; ask again, or a smaller model") from None
     except (httpx.HTTPError, httpx.InvalidURL):
-        raise NamingError(f"{place} cannot be reached; start the server, or correct the address") from None
+        raise ReadError(f"{place} cannot be reached; start the server, or correct the address") from None
+    status = answer.status_code
     if status in (401, 403):
-        raise NamingError(f"{place} refuses the key (status {status}); set {KEY} to one that it takes")
+        raise ReadError(f"{place} refuses the key (status {status}); set {KEY} to one that it takes")
     if status != 200:
-        raise NamingError(f"{place} refuses the request (status {status}); check its address and the name of the model")
-    return _read_names(place, raw)
-
-
-def _read_body(answer: "httpx.Response") -> bytes:
-    """Read an answer, refusing one that is too large or that trickles."""
-    raw, until = b"", time.monotonic() + _TIMEOUT
-    for part in answer.iter_bytes():
-        raw += part
-        if len(raw) > _LARGEST or time.monotonic() > until:
-            raise NamingError(f"the answer of {answer.url} is too long; ask again, or another model")
-    return raw
+        raise ReadError(f"{place} refuses the request (status {status}); check its address and the name of the model")
+    return _read_names(place, answer.content)
 
 
 def _read_names(place: str, raw: bytes) -> list[str]:
@@ -155,5 +138,5 @@ def _read_names(place: str, raw: bytes) -> list[str]:
         texts = []
     names = list(dict.fromkeys(each for each in texts if 0 < len(each) <= LONGEST))[:NAMES]
     if not names:
-        raise NamingError(f"the answer of {place} has no names in it; ask again, or another model")
+        raise ReadError(f"the answer of {place} has no names in it; ask again, or another model")
     return names

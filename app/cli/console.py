@@ -14,7 +14,6 @@ from topiary.app.ingest.options import parse_count
 
 if TYPE_CHECKING:
     from topiary.app.analysis.hierarchy import Hierarchy
-    from topiary.app.analysis.name_server import NameServer
     from topiary.engine.hierarchy.tree import Node
     from topiary.store.database import Database
     from topiary.store.run_rows import RunRow
@@ -148,18 +147,6 @@ def name_topics(hierarchy: "Hierarchy", nodes: Iterable["Node"], where: Iterable
     named = (node for text in where if (node := parse_condition(text).node) is not None)
     for node in dict.fromkeys((*nodes, *named)):
         notify(f"topic {hierarchy.cite(node)}")
-
-
-def read_name_server(url: str, model: str) -> "NameServer | None":
-    """Return the server that ``--names-url`` or ``--url`` names, with its model; None without a URL."""
-    from topiary.app.analysis.name_server import NamingError, find_server  # only for those who ask
-
-    if not url and not model:
-        return None
-    try:
-        return find_server(url, model)
-    except NamingError as error:
-        raise UserError(str(error)) from error
 
 
 def print_json(value: Any) -> None:

@@ -2,29 +2,12 @@
 
 import argparse
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.name_server import (
-    NameRequest,
-    NameServer,
-    NamingError,
-    ask_names,
-    quote_documents,
-    write_request,
-)
+from topiary.app.analysis.name_server import ask_names, find_server, write_request
 from topiary.app.analysis.reader import StoreReader
-from topiary.app.cli.console import (
-    UserError,
-    find_run,
-    name_topics,
-    notify,
-    print_json,
-    print_table,
-    read_name_server,
-    say,
-)
+from topiary.app.cli.console import UserError, find_run, name_topics, notify, print_json, print_table, say
 from topiary.app.export.topics import list_topics
 from topiary.app.jobs import logs
 from topiary.app.machine import find_user
@@ -33,8 +16,6 @@ from topiary.store import annotations
 from topiary.store import notes as notes_of
 from topiary.store.database import Database, open_existing
 from topiary.store.run_rows import RunRow
-
-_Proposed: TypeAlias = list[dict[str, Any]]  # names of a topic
 
 
 def notes(arguments: argparse.Namespace) -> int:
@@ -125,79 +106,57 @@ def names(arguments: argparse.Namespace) -> int:
     """Print names that are proposed for topics, ask a language model for some, or name a topic."""
     db = open_existing(arguments.store)
     row, reader = find_run(db, arguments.run), StoreReader(db)
-    server = read_name_server(arguments.url, arguments.model)
-    if server is None and (arguments.passages or arguments.send):
-        raise UserError("--passages and --send are about a server; give its address with --url")
     hierarchy = reader.hierarchy_at(row)
     try:
-        nodes = hierarchy.find_topics(arguments.topics)
         every = list_topics(hierarchy, arguments.layer, 1)
-        listed = nodes or hierarchy.find_topics(each["topic"] for each in every if not each["light"])
+        nodes = hierarchy.find_topics(arguments.topics or [each["topic"] for each in every if not each["light"]])
     except LookupError as error:
         raise UserError(str(error.args[0])) from error
-    name_topics(hierarchy, nodes)
+    if arguments.topics:
+        name_topics(hierarchy, nodes)
     if arguments.give is not None:
-        return _name_topic(db, row, nodes, arguments.give)
-    requests = [] if server is None else _write_requests(reader, row, hierarchy, listed, server, arguments)
-    if requests and not arguments.send:
-        say("\n".join(f"POST {each.address}\n{each.body}" for each in requests))
-        notify("nothing was sent; add --send to send this")
-        return 0
-    proposed = _ask_names(requests) if requests else _find_phrases(reader, row, hierarchy, listed)
-    facts = [{"topic": format_identity(node), "title": hierarchy.title(node)} for node in listed]
+        return _name_topic(db, row, arguments.topics and nodes, arguments.give)
+    server = find_server(arguments.url, arguments.model) if arguments.url or arguments.model else None
+    if server is None and (arguments.passages or arguments.send):
+        raise UserError("--passages and --send are about a server; give its address with --url")
+    if server is None:
+        proposed = _find_phrases(reader, hierarchy, nodes)
+    else:
+        requests = [write_request(server, reader, hierarchy, node, passages=arguments.passages) for node in nodes]
+        if not arguments.send:
+            say("\n".join(f"POST {each.address}\n{each.body}" for each in requests))
+            notify("nothing was sent; add --send to send this")
+            return 0
+        proposed = [[{"name": name} for name in ask_names(request)] for request in requests]
+    found = [(format_identity(node), hierarchy.title(node), each) for node, each in zip(nodes, proposed, strict=True)]
     if arguments.json:
-        print_json([each | {"names": found} for each, found in zip(facts, proposed, strict=True)])
+        print_json([dict(zip(("topic", "title", "names"), each, strict=True)) for each in found])
         return 0
-    rows = [(*each.values(), _join_names(found)) for each, found in zip(facts, proposed, strict=True)]
-    print_table(
-        ("topic", "title", "proposed names, and the part of its documents that have them"),
-        rows,
-        f"run {row.number} has no topics there",
-    )
+    heads = ("topic", "title", "proposed names, and the part of its documents that have them")
+    print_table(heads, [(*each[:2], "; ".join(map(_write_name, each[2]))) for each in found], "there are no topics")
     notify(f"name a topic with topiary names {row.number} --topic ID --give NAME")
     return 0
 
 
-def _join_names(proposed: _Proposed) -> str:
-    return "; ".join(f"{each['name']} ({each['part']:.0%})" if "part" in each else each["name"] for each in proposed)
+def _write_name(facts: dict[str, Any]) -> str:
+    return f"{facts['name']} ({facts['part']:.0%})" if "part" in facts else facts["name"]
 
 
-def _write_requests(
-    reader: StoreReader,
-    row: RunRow,
-    hierarchy: Hierarchy,
-    nodes: Sequence[Node],
-    server: NameServer,
-    arguments: argparse.Namespace,
-) -> list[NameRequest]:
-    passages = partial(quote_documents, reader, row, hierarchy) if arguments.passages else lambda _: ()
-    return [write_request(server, hierarchy, node, passages(node)) for node in nodes]
+def _find_phrases(reader: StoreReader, hierarchy: Hierarchy, nodes: Sequence[Node]) -> list[list[dict[str, Any]]]:
+    from topiary.app.analysis.topic_names import propose_names  # loads SciPy
+
+    found = {layer: propose_names(reader, hierarchy, layer) for layer in dict.fromkeys(node.layer for node in nodes)}
+    return [[each._asdict() for each in found[node.layer].get(node, ())] for node in nodes]
 
 
 def _name_topic(db: Database, row: RunRow, nodes: Sequence[Node], name: str) -> int:
     if len(nodes) != 1:
         raise UserError("--give names one topic; give --topic with its number, such as --topic L1:4")
-    (node,) = nodes
-    annotations.set_label(db, row.number, node.layer, node.column + 1, name)
-    logs.record_action(db.place, f"named topic {format_identity(node)} of run {row.number} {name.strip()}")
-    topic, given = f"topic {format_identity(node)}", " ".join(name.split())
+    topic, given = f"topic {format_identity(nodes[0])}", " ".join(name.split())
+    annotations.set_label(db, row.number, nodes[0].layer, nodes[0].column + 1, given)
+    logs.record_action(db.place, f"named {topic} of run {row.number} {given}")
     say(f"named {topic} {given}" if given else f"{topic} has no name now")
     return 0
-
-
-def _find_phrases(reader: StoreReader, row: RunRow, hierarchy: Hierarchy, nodes: Sequence[Node]) -> list[_Proposed]:
-    from topiary.app.analysis.topic_names import propose_names  # loads SciPy
-
-    layers = dict.fromkeys(node.layer for node in nodes)
-    found = {layer: propose_names(reader, row, hierarchy.snapshot, layer) for layer in layers}
-    return [[each._asdict() for each in found[node.layer].get(node, ())] for node in nodes]
-
-
-def _ask_names(requests: Sequence[NameRequest]) -> list[_Proposed]:
-    try:
-        return [[{"name": name} for name in ask_names(request)] for request in requests]
-    except NamingError as error:
-        raise UserError(str(error)) from error
 
 
 def carry(arguments: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from topiary.app.cli.console import UserError, find_run, notify, print_json, read_name_server, say, write_output
+from topiary.app.cli.console import UserError, find_run, notify, print_json, say, write_output
 from topiary.app.export.texts import flatten_text
 from topiary.app.jobs import process
 from topiary.app.jobs.progress import Progress
@@ -74,9 +74,11 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
 
 def _serve_store(arguments: argparse.Namespace) -> None:
     """Serve the store after checking passwords and the address."""
+    from topiary.app.analysis.name_server import find_server
     from topiary.app.server.access import PasswordFiles, check_open_address
 
-    names = read_name_server(arguments.names_url, arguments.names_model)
+    is_named = arguments.names_url or arguments.names_model
+    names = find_server(arguments.names_url, arguments.names_model) if is_named else None
     files = PasswordFiles(arguments.password_file, arguments.viewer_password_file, warn=notify)
     passwords = files.read()
     check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is started

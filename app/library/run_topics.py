@@ -109,37 +109,9 @@ class RunTopics:
         hierarchy, rows = self.hierarchy(minibatch), []
         for number in range(1, hierarchy.n_layers + 1) if layer is None else [layer]:
             hierarchy.at_rank(number, 1)  # LookupError for a layer that is not there
-            found = propose_names(self._reader, self._row, hierarchy.snapshot, number)
-            nodes = (node for node in hierarchy.nodes(number) if node in found)
-            rows += [(format_identity(node), hierarchy.title(node), *each) for node in nodes for each in found[node]]
+            found = propose_names(self._reader, hierarchy, number)
+            rows += [(format_identity(node), hierarchy.title(node), *each) for node in found for each in found[node]]
         return pd.DataFrame(rows, columns=["topic", "title", "name", "part", "times"]).set_index("topic")
-
-    def ask_names(self, topic: str, url: str, model: str, *, passages: bool = False) -> list[str]:
-        """Ask a language model for names of a topic, and return them, the best first.
-
-        Parameters
-        ----------
-        topic : str
-            Such as "L3:17".
-        url, model : str
-            A server that speaks the protocol of OpenAI, such as "http://localhost:11434/v1", and one of its models.
-            It gets the words of the topic; a key is read from the environment variable ``TOPIARY_NAMES_KEY``.
-        passages : bool, default=False
-            Send passages of three of its documents, too.
-
-        Raises
-        ------
-        LookupError
-            When there is no such topic.
-        ValueError
-            When the server does not answer, or its answer has no names.
-        """
-        from topiary.app.analysis import name_server  # few ask
-
-        hierarchy, server = self.hierarchy(None), name_server.find_server(url, model)
-        node = hierarchy.find_topic(topic)
-        quotes = name_server.quote_documents(self._reader, self._row, hierarchy, node) if passages else ()
-        return name_server.ask_names(name_server.write_request(server, hierarchy, node, quotes))
 
     def column_topics(self, layer: int | None = None, *, words: int = 12, minibatch: int | None = None) -> pd.DataFrame:
         """Return the topics of columns of the double DEF, groups of columns of a table, the most popular first.

@@ -295,7 +295,7 @@ class Actions:
         self.feed.relabel(run)
 
     def ask_names(self, run: int, topic: Node, request: NameRequest) -> list[str]:
-        """Send a request for names of a topic, and return the answer; NamingError if there is none."""
+        """Send a request for names of a topic, and return the answer; ReadError if there is none."""
         self._writing()
         self._record(f"asked {request.address} for names of topic {format_identity(topic)} of run {run}")
         return ask_names(request)

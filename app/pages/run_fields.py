@@ -102,7 +102,7 @@ def make_guide_field(value: str, error: str) -> FormField:
         "One topic a line: a name, a colon and two or more of its words. Sport > Doping: puts it below another topic, "
         "ban: keeps words out of all topics. A guide in YAML can be pasted."
     )
-    return FormField(GUIDE, "Topics that you know", help_text, "lines", value, error=error[:1].upper() + error[1:])
+    return FormField(GUIDE, "Topics with their words", help_text, "lines", value, error=error[:1].upper() + error[1:])
 
 
 def check_settings(config: Any, texts: Mapping[str, str], *, alone: bool) -> str:

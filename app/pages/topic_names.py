@@ -2,30 +2,20 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.name_server import NameRequest, NameServer, NamingError, quote_documents, write_request
+from topiary.app.analysis.name_server import NameRequest, write_request
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.detail import NameOffer
-from topiary.app.views.text import end_sentence
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import runs
 
 if TYPE_CHECKING:
     from topiary.app.analysis.topic_names import Proposals
 
 _Layer = tuple[int, int, int]  # run, snapshot and layer
 _Topic = tuple[int, int, Node]  # run, snapshot and topic
-
-
-class _ShownRequest(NamedTuple):
-    """The request that the panel shows, of which topic it is, and whether it has passages of documents."""
-
-    topic: _Topic
-    request: NameRequest
-    has_passages: bool
 
 
 class NameProposer(MessagePart):
@@ -45,8 +35,8 @@ class NameProposer(MessagePart):
         self._asked = False
         self._found: dict[_Layer, Proposals] = {}
         self._pending: _Layer | None = None
-        self._shown: _ShownRequest | None = None
-        self._sending: _Topic | None = None
+        self._shown: tuple[_Topic, NameRequest] | None = None
+        self._sending = False
         self._answers: dict[_Topic, list[str]] = {}
 
     def offer(self, hierarchy: Hierarchy, node: Node) -> NameOffer | None:
@@ -56,17 +46,13 @@ class NameProposer(MessagePart):
         topic, layer = (hierarchy.run, hierarchy.snapshot, node), (hierarchy.run, hierarchy.snapshot, node.layer)
         if self._asked and layer not in self._found and self._pending is None:
             self._pending = layer
-            self._context.aside(partial(self._read, layer), partial(self._receive, layer), self._fail)
+            work = partial(self._read, hierarchy, node.layer)
+            self._context.aside(work, partial(self._receive, layer), self._fail)
         found, shown = self._found.get(layer), self._shown
-        return NameOffer(
-            self._asked,
-            None if found is None else found.get(node, ()),
-            self._answers.get(topic, ()),
-            self._context.names,
-            shown.request if shown is not None and shown.topic == topic else None,
-            has_passages=shown is not None and shown.has_passages,
-            sending=self._sending == topic,
-        )
+        request = shown[1] if shown is not None and shown[0] == topic else None
+        phrases = None if found is None else found.get(node, ())
+        answers = self._answers.get(topic, ())
+        return NameOffer(self._asked, phrases, answers, self._context.names, request, self._sending)
 
     @on("propose-names")
     def _propose(self) -> None:
@@ -79,10 +65,9 @@ class NameProposer(MessagePart):
         hierarchy, server = self._find(), self._context.names
         if hierarchy is None or server is None or not hierarchy.has(topic):
             return
-        has_passages = value == "passages"
-        work = partial(self._write, hierarchy, topic, server, has_passages=has_passages)
-        key = (hierarchy.run, hierarchy.snapshot, topic)
-        self._context.later(work, lambda request: self._show(_ShownRequest(key, request, has_passages)))
+        work = partial(write_request, server, self._context.reader, hierarchy, topic, passages=value == "passages")
+        key = hierarchy.run, hierarchy.snapshot, topic
+        self._context.later(work, lambda request: self._show((key, request)))
 
     @on("close-request")
     def _close(self) -> None:
@@ -91,36 +76,30 @@ class NameProposer(MessagePart):
     @on("send-names")
     def _send(self, topic: Node) -> None:
         """Send what is shown of a topic."""
-        shown = self._shown
-        if shown is None or shown.topic[2] != topic or self._sending is not None:
+        if self._shown is None or self._shown[0][2] != topic or self._sending:
             return
-        self._sending = shown.topic
+        key, request = self._shown
+        self._sending = True
         self._changed()
-        work = partial(self._context.actions.ask_names, shown.topic[0], topic, shown.request)
-        self._context.aside(partial(_try, work), partial(self._take, shown.topic), partial(self._take, shown.topic, ""))
+        work = partial(self._context.actions.ask_names, key[0], topic, request)
+        self._context.aside(work, partial(self._take, key), self._end)
 
-    def _show(self, shown: _ShownRequest | None) -> None:
+    def _show(self, shown: tuple[_Topic, NameRequest] | None) -> None:
         self._shown = shown
         self._changed()
 
-    def _write(self, hierarchy: Hierarchy, node: Node, server: NameServer, *, has_passages: bool) -> NameRequest:
-        run = runs.get_run(self._context.db, hierarchy.run)
-        passages = quote_documents(self._context.reader, run, hierarchy, node) if has_passages else ()
-        return write_request(server, hierarchy, node, passages)
+    def _take(self, topic: _Topic, names: list[str]) -> None:
+        self._answers[topic], self._shown = names, None
+        self._end()
 
-    def _take(self, topic: _Topic, answer: list[str] | str) -> None:
-        """Show the names of an answer, or say why there are none."""
-        self._sending = None
-        if isinstance(answer, list):
-            self._answers[topic], self._shown = answer, None
-        elif answer:
-            self._context.notify(end_sentence(answer), "warning")
+    def _end(self) -> None:
+        self._sending = False
         self._changed()
 
-    def _read(self, layer: _Layer) -> "Proposals":
+    def _read(self, hierarchy: Hierarchy, layer: int) -> "Proposals":
         from topiary.app.analysis.topic_names import propose_names  # loads SciPy
 
-        return propose_names(self._context.reader, runs.get_run(self._context.db, layer[0]), *layer[1:])
+        return propose_names(self._context.reader, hierarchy, layer)
 
     def _receive(self, layer: _Layer, found: "Proposals") -> None:
         self._pending, self._found[layer] = None, found
@@ -129,11 +108,3 @@ class NameProposer(MessagePart):
     def _fail(self) -> None:
         self._pending, self._asked = None, False
         self._changed()
-
-
-def _try(work: Callable[[], list[str]]) -> list[str] | str:
-    """Return names, or the sentence that says why there are none."""
-    try:
-        return work()
-    except NamingError as error:
-        return str(error)

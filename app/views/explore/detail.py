@@ -101,8 +101,6 @@ class NameOffer(NamedTuple):
         The server that can be asked for them.
     request : NameRequest or None
         What would be sent to it, if that is shown.
-    has_passages : bool
-        Whether that contains passages of documents.
     sending : bool
         Whether the answer is waited for.
     """
@@ -112,7 +110,6 @@ class NameOffer(NamedTuple):
     answers: Sequence[str] = ()
     server: NameServer | None = None
     request: NameRequest | None = None
-    has_passages: bool = False
     sending: bool = False
 
 

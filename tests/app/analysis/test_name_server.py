@@ -10,15 +10,8 @@ import pytest
 from topic_hierarchies import make_hierarchy
 
 from topiary.app.analysis import name_server
-from topiary.app.analysis.name_server import (
-    KEY,
-    NameRequest,
-    NameServer,
-    NamingError,
-    ask_names,
-    find_server,
-    write_request,
-)
+from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.name_server import KEY, NameRequest, NameServer, ask_names, find_server, write_request
 
 
 def answer(content):
@@ -39,7 +32,6 @@ ANSWERS = {  # by the model that is asked
     "locked": (401, b"no"),
     "missing": (404, b"no such model"),
     "moved": (302, b""),
-    "large": (200, b"[" + b"1," * 600_000),
 }
 
 
@@ -83,7 +75,7 @@ def test_exactly_the_text_that_is_shown_is_sent_and_no_documents_unless_they_are
     monkeypatch.setenv(KEY, "secret")
     hierarchy = make_hierarchy((8, 4), n_words=40)
     node = hierarchy.nodes(1)[0]
-    shown = write_request(find_server(f"{server.url}/", "good"), hierarchy, node)
+    shown = write_request(find_server(f"{server.url}/", "good"), None, hierarchy, node, passages=False)
     assert ask_names(shown) == ["Oil prices", "Crude oil"]
     path, headers, body = server.asked[-1]
     assert (path, body.decode()) == ("/v1/chat/completions", shown.body)
@@ -94,8 +86,10 @@ def test_exactly_the_text_that_is_shown_is_sent_and_no_documents_unless_they_are
         said
         == f"The words of the topic, the most telling first: {', '.join(w.text for w in hierarchy.top_words(node, 20))}"
     )
-    quoted = write_request(find_server(server.url, "good"), hierarchy, node, ["a passage"])
+    monkeypatch.setattr(name_server, "_quote_documents", lambda *_: ["a passage"])
+    quoted = write_request(find_server(server.url, "good"), None, hierarchy, node, passages=True)
     assert json.loads(quoted.body)["messages"][1]["content"] == f"{said}\n\nPassages of its documents:\n- a passage"
+    assert (shown.passages, quoted.passages) == (0, 1)
 
 
 def test_whatever_a_server_answers_is_names_or_a_sentence(server, monkeypatch):
@@ -105,16 +99,15 @@ def test_whatever_a_server_answers_is_names_or_a_sentence(server, monkeypatch):
         "locked": rf"refuses the key \(status 401\); set {KEY}",
         "missing": r"refuses the request \(status 404\); check its address and the name of the model",
         "moved": r"refuses the request \(status 302\)",
-        "large": "is too long",
     }
     for model, sentence in wrong.items():
-        with pytest.raises(NamingError, match=sentence):
+        with pytest.raises(ReadError, match=sentence):
             ask_names(request(server, model))
     assert {path for path, _, _ in server.asked} == {"/v1/chat/completions"}, "it goes nowhere else"
     monkeypatch.setattr(name_server, "_TIMEOUT", 0.4)
-    with pytest.raises(NamingError, match="did not answer in 0 seconds; ask again"):
+    with pytest.raises(ReadError, match="did not answer in 0 seconds; ask again"):
         ask_names(request(server, "slow"))
-    with pytest.raises(NamingError, match="cannot be reached; start the server, or correct the address"):
+    with pytest.raises(ReadError, match="cannot be reached; start the server, or correct the address"):
         ask_names(NameRequest("http://127.0.0.1:1/v1/chat/completions", "{}"))
 
 
@@ -131,7 +124,7 @@ def test_whatever_a_server_answers_is_names_or_a_sentence(server, monkeypatch):
 )
 def test_an_address_that_cannot_be_asked_is_refused_in_a_sentence(url, model, sentence, monkeypatch):
     monkeypatch.setenv(KEY, "secret")
-    with pytest.raises(NamingError, match=sentence) as refused:
+    with pytest.raises(ReadError, match=sentence) as refused:
         find_server(url, model)
     assert "secret" not in str(refused.value)
 
@@ -143,12 +136,12 @@ def test_an_address_may_be_that_of_the_whole_path():
 
 def test_a_key_that_no_header_can_have_is_refused_without_saying_it(server, monkeypatch):
     monkeypatch.setenv(KEY, "se\ncret")
-    with pytest.raises(NamingError, match="has other characters") as refused:
+    with pytest.raises(ReadError, match="has other characters") as refused:
         ask_names(request(server, "many"))
     assert "cret" not in str(refused.value)
 
 
 def test_without_httpx_the_sentence_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(name_server, "find_spec", lambda name: None)
-    with pytest.raises(NamingError, match=r"pip install 'topiary-explorer\[names\]'"):
+    with pytest.raises(ReadError, match=r"pip install 'topiary-explorer\[names\]'"):
         find_server("http://localhost/v1", "x")

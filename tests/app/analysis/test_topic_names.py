@@ -61,7 +61,7 @@ def planted(db):
 
 def test_a_phrase_of_a_topics_own_documents_is_proposed_as_they_write_it(db, planted):
     reader = StoreReader(db)
-    found = propose_names(reader, planted, reader.hierarchy_at(planted).snapshot, 1)
+    found = propose_names(reader, reader.hierarchy_at(planted), 1)
     assert {node: [each.name for each in names] for node, names in found.items()} == {
         Node(1, 0): ["Oil prices"], Node(1, 1): ["World Cup final"], Node(1, 2): ["Ronan O'Gara"],
     }  # fmt: skip
@@ -80,7 +80,7 @@ def test_documents_count_by_their_shares_of_the_topic(db, planted, monkeypatch):
     layer = LayerShares(np.arange(0, 2 * n + 1, 2), topics.ravel(), units, np.zeros(n, np.uint16))
     monkeypatch.setattr(reader, "find_shares", lambda *_: "stored")
     monkeypatch.setattr(reader, "read_use", lambda *_: LayerUse(layer, np.full(n, 28.0)))
-    names = propose_names(reader, planted, reader.hierarchy_at(planted).snapshot, 1)[Node(1, 0)]
+    names = propose_names(reader, reader.hierarchy_at(planted), 1)[Node(1, 0)]
     # ten of its twenty documents have the phrase, and none of the twenty of which it has a quarter
     assert [(each.name, round(each.part, 3)) for each in names] == [("Oil prices", round(0.75 * 10 / 20, 3))]
     assert names[0].times == pytest.approx((0.75 * 10 / 20) / (0.25 * 10 / 60), rel=1e-3)
@@ -98,6 +98,6 @@ def test_phrases_are_words_that_belong_together_of_which_the_longest_are_found_t
 def test_the_same_snapshot_always_has_the_same_names(db, planted):
     first, second = (StoreReader(db) for _ in range(2))
     shown = second.hierarchy_at(planted).choose_words(1.0)
-    assert propose_names(first, planted, shown.snapshot, 1) == propose_names(second, planted, shown.snapshot, 1)
-    assert propose_names(first, planted, shown.snapshot, 1)[Node(1, 0)][0] == ProposedName("Oil prices", 0.5, 60.0)
+    assert propose_names(first, shown, 1) == propose_names(second, shown, 1)
+    assert propose_names(first, shown, 1)[Node(1, 0)][0] == ProposedName("Oil prices", 0.5, 60.0)
     assert corpora.get_run_corpus(db, planted).documents == 4 * EACH

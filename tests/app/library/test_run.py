@@ -13,7 +13,6 @@ import pytest
 from process_samples import NOBODY
 
 import topiary
-from topiary.app.analysis import name_server
 from topiary.store import corpora
 
 GUIDE = Path(__file__).parents[3] / "assets" / "guide" / "library.md"
@@ -339,17 +338,11 @@ def test_names_of_a_run_and_of_its_topics_can_be_given(run):
     run.rename("first")
 
 
-def test_names_of_topics_are_proposed_and_asked_for(run, monkeypatch):
+def test_names_of_topics_are_proposed(run):
     found = run.propose_names()
     assert (found.index.name, found.columns.tolist()) == ("topic", ["title", "name", "part", "times"])
     with pytest.raises(LookupError, match="has no layer 9"):
         run.propose_names(9)
-    monkeypatch.setattr(name_server, "ask_names", lambda request: [request.address, request.body])
-    address, body = run.ask_names("L1:1", "http://localhost:1/v1", "tiny", passages=True)
-    assert address == "http://localhost:1/v1/chat/completions"
-    assert "Passages of its documents" in body
-    with pytest.raises(ValueError, match="is no address"):
-        run.ask_names("L1:1", "here", "tiny")
 
 
 def test_a_run_is_paused_resumed_stopped_and_deleted(store, corpus):
