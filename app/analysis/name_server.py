@@ -6,9 +6,9 @@ that was shown, byte by byte.
 
 import json
 import os
+import re
 from importlib.util import find_spec
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
@@ -26,6 +26,7 @@ WORDS, PASSAGES = 20, 3  # of a topic that are sent
 NAMES, LONGEST = 3, 60  # names of an answer, and characters of a name
 _READ = 24  # documents among which passages are chosen
 _PATH = "/chat/completions"
+_ADDRESS = re.compile(r"http(?P<secure>s?)://(?P<host>\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d{1,5})?(/[^\s?#@]*)?")
 _TIMEOUT = 60.0  # seconds that an answer may take
 _TASK = (
     "You name topics that were found in a collection of documents. Answer only with JSON of the form "
@@ -58,18 +59,14 @@ def find_server(url: str, model: str) -> NameServer:
     """
     if find_spec("httpx") is None:
         raise ReadError(EXTRA_MISSING)
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
-    except ValueError:
-        is_address = False
-    if not is_address or not url.isprintable():
-        raise ReadError(f"{url!r} is no address of a server; give one such as http://localhost:11434/v1")
-    if "@" in parts.netloc:
-        raise ReadError(f"the address of a server has no name or key in it; give a key in {KEY}")
+    found = _ADDRESS.fullmatch(url)
+    if found is None:
+        raise ReadError(
+            f"{url!r} is no address of a server; give one such as http://localhost:11434/v1, and a key in {KEY}"
+        )
     if not model.strip():
         raise ReadError("name the model that the server is to use, such as llama3.2")
-    if os.environ.get(KEY) and parts.scheme == "http" and parts.hostname not in LOOPBACK:
+    if os.environ.get(KEY) and found["host"].strip("[]") not in LOOPBACK and not found["secure"]:
         raise ReadError(f"the key in {KEY} is sent beyond this machine by https only; give an address with https")
     return NameServer(url.rstrip("/").removesuffix(_PATH), model.strip())
 
@@ -119,11 +116,9 @@ def ask_names(request: NameRequest) -> list[str]:
         raise ReadError(f"{place} did not answer in {_TIMEOUT:.0f} seconds; ask again, or a smaller model") from None
     except (httpx.HTTPError, httpx.InvalidURL):
         raise ReadError(f"{place} cannot be reached; start the server, or correct the address") from None
-    status = answer.status_code
-    if status in (401, 403):
-        raise ReadError(f"{place} refuses the key (status {status}); set {KEY} to one that it takes")
-    if status != 200:
-        raise ReadError(f"{place} refuses the request (status {status}); check its address and the name of the model")
+    if (status := answer.status_code) != 200:
+        wrong = f"set {KEY} to a key that it takes" if status in (401, 403) else "check address and name of the model"
+        raise ReadError(f"{place} refuses the request (status {status}); {wrong}")
     return _read_names(place, answer.content)
 
 

@@ -21,7 +21,7 @@ from topiary.app.analysis.shares import build_matrix
 from topiary.app.analysis.topic_reader import TopicReader
 from topiary.app.ingest.new_documents import find_rules
 from topiary.app.ingest.text.cleaning import clean_text
-from topiary.app.ingest.text.words import JOINT, Pairs, Wording, join_phrases
+from topiary.app.ingest.text.words import JOINT, Pairs, join_phrases
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora
 
@@ -64,7 +64,7 @@ Proposals = Mapping[Node, tuple[ProposedName, ...]]
 
 
 def propose_names(reader: TopicReader, shown: Hierarchy, layer: int) -> Proposals:
-    """Return the phrases proposed for the topics of a layer, most typical first; topics without one are left out.
+    """Return the phrases proposed for the topics of a layer, most typical first; light topics are left out.
 
     They are remembered for a snapshot, and do not depend on the words that a page shows.  If the shares of documents
     are not stored yet, the examples in the snapshot are read.
@@ -72,9 +72,8 @@ def propose_names(reader: TopicReader, shown: Hierarchy, layer: int) -> Proposal
     run = reader.find_run(shown.run)
 
     def make() -> Proposals:
-        return _propose_names(
-            reader, reader.hierarchy(run, find_snapshot(reader.db, run.number, shown.snapshot)), layer
-        )
+        snapshot = find_snapshot(reader.db, run.number, shown.snapshot)
+        return _propose_names(reader, reader.hierarchy(run, snapshot), layer)
 
     key = run.number, shown.snapshot, layer, reader.find_shares(run.number, shown.snapshot)
     return reader.fetch("topic names", key, make)
@@ -92,8 +91,10 @@ def find_phrases(texts: Sequence[Sequence[Sequence[str]]]) -> list[Phrase]:
 def _propose_names(reader: TopicReader, hierarchy: Hierarchy, layer: int) -> Proposals:
     nodes = [node for node in hierarchy.nodes(layer) if hierarchy.role(node) != LIGHT]
     texts, weights = _read_texts(reader, hierarchy, layer, nodes)
-    wording = _find_wording(reader, hierarchy)
-    runs = [list(wording.runs(wording.space_text(clean_text(wording.lower_capitals(text))))) for text in texts]
+    corpus = corpora.get_run_corpus(reader.db, reader.find_run(hierarchy.run))
+    wording = find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary).wording
+    prepared = (clean_text(wording.lower_capitals(wording.prepare_text(text))) for text in texts)
+    runs = [list(wording.runs(wording.space_text(text))) for text in prepared]
     telling = {node: {word for each in hierarchy.top_words(node) for word in each.text.split(JOINT)} for node in nodes}
     known = set().union(*telling.values())
     phrases = [phrase for phrase in find_phrases(runs) if known & {*phrase}]
@@ -117,12 +118,7 @@ def _propose_names(reader: TopicReader, hierarchy: Hierarchy, layer: int) -> Pro
             )
             for number in _choose_phrases(phrases, ranked, counts[:, column])
         )
-    return {node: names for node, names in found.items() if names}
-
-
-def _find_wording(reader: TopicReader, hierarchy: Hierarchy) -> Wording:
-    corpus = corpora.get_run_corpus(reader.db, reader.find_run(hierarchy.run))
-    return find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary).wording
+    return found
 
 
 def _read_texts(
@@ -132,7 +128,8 @@ def _read_texts(
     most = min(_MOST_OF_TOPIC, max(_FEWEST_OF_TOPIC, _MOST_READ // max(1, len(nodes))))
     used = {node: reader.rank(hierarchy, node).numbers[:most].tolist() for node in nodes}
     numbers = sorted({number for each in used.values() for number in each})
-    corpus, read = reader.find_run(hierarchy.run).corpus, {}
+    corpus = reader.find_run(hierarchy.run).corpus
+    read: dict[int, str] = {}
     for first in range(0, len(numbers), _AT_ONCE):
         documents = corpora.read_documents(reader.db, corpus, numbers[first : first + _AT_ONCE])
         read |= {each.number: each.text[:_LONGEST] for each in documents if each.text.strip()}

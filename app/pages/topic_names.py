@@ -8,14 +8,23 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.name_server import NameRequest, write_request
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
+from topiary.app.pages.topic_documents import TopicReading
 from topiary.app.views.explore.detail import NameOffer
 from topiary.engine.hierarchy.tree import Node
 
 if TYPE_CHECKING:
-    from topiary.app.analysis.topic_names import Proposals
+    from topiary.app.analysis.topic_names import ProposedName
 
-_Layer = tuple[int, int, int]  # run, snapshot and layer
 _Topic = tuple[int, int, Node]  # run, snapshot and topic
+
+
+class _Phrases(TopicReading["tuple[ProposedName, ...]"]):
+    """The phrases that are proposed for topics."""
+
+    def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> "tuple[ProposedName, ...]":  # noqa: ARG002
+        from topiary.app.analysis.topic_names import propose_names  # loads SciPy
+
+        return propose_names(self._context.reader, hierarchy, node.layer).get(node, ())
 
 
 class NameProposer(MessagePart):
@@ -32,25 +41,18 @@ class NameProposer(MessagePart):
     def __init__(self, context: Context, find: Callable[[], Hierarchy | None], changed: Callable[[], None]) -> None:
         super().__init__(context)
         self._find, self._changed = find, changed
-        self._asked = False
-        self._found: dict[_Layer, Proposals] = {}
-        self._pending: _Layer | None = None
+        self._asked = self._sending = False
+        self._phrases = _Phrases(context)
         self._shown: tuple[_Topic, NameRequest] | None = None
-        self._sending = False
         self._answers: dict[_Topic, list[str]] = {}
 
     def offer(self, hierarchy: Hierarchy, node: Node) -> NameOffer | None:
         """Return what the panel says of names for a topic; None for one that has a name, or whose words are pixels."""
         if hierarchy.name(node) or hierarchy.image_shape is not None:
             return None
-        topic, layer = (hierarchy.run, hierarchy.snapshot, node), (hierarchy.run, hierarchy.snapshot, node.layer)
-        if self._asked and layer not in self._found and self._pending is None:
-            self._pending = layer
-            work = partial(self._read, hierarchy, node.layer)
-            self._context.aside(work, partial(self._receive, layer), self._fail)
-        found, shown = self._found.get(layer), self._shown
+        topic, shown = (hierarchy.run, hierarchy.snapshot, node), self._shown
+        phrases = self._phrases.of(hierarchy, node, self._changed) if self._asked else None
         request = shown[1] if shown is not None and shown[0] == topic else None
-        phrases = None if found is None else found.get(node, ())
         answers = self._answers.get(topic, ())
         return NameOffer(self._asked, phrases, answers, self._context.names, request, self._sending)
 
@@ -63,15 +65,15 @@ class NameProposer(MessagePart):
     def _prepare(self, topic: Node, value: str) -> None:
         """Show what would be sent for a topic: its words, with ``passages`` of its documents or without."""
         hierarchy, server = self._find(), self._context.names
-        if hierarchy is None or server is None or not hierarchy.has(topic):
-            return
-        work = partial(write_request, server, self._context.reader, hierarchy, topic, passages=value == "passages")
-        key = hierarchy.run, hierarchy.snapshot, topic
-        self._context.later(work, lambda request: self._show((key, request)))
+        if hierarchy is not None and server is not None and hierarchy.has(topic):
+            work = partial(write_request, server, self._context.reader, hierarchy, topic, passages=value == "passages")
+            key = hierarchy.run, hierarchy.snapshot, topic
+            self._context.later(work, lambda request: self._show((key, request)))
 
     @on("close-request")
-    def _close(self) -> None:
-        self._show(None)
+    def _show(self, shown: tuple[_Topic, NameRequest] | None = None) -> None:
+        self._shown = shown
+        self._changed()
 
     @on("send-names")
     def _send(self, topic: Node) -> None:
@@ -84,27 +86,10 @@ class NameProposer(MessagePart):
         work = partial(self._context.actions.ask_names, key[0], topic, request)
         self._context.aside(work, partial(self._take, key), self._end)
 
-    def _show(self, shown: tuple[_Topic, NameRequest] | None) -> None:
-        self._shown = shown
-        self._changed()
-
     def _take(self, topic: _Topic, names: list[str]) -> None:
         self._answers[topic], self._shown = names, None
         self._end()
 
     def _end(self) -> None:
         self._sending = False
-        self._changed()
-
-    def _read(self, hierarchy: Hierarchy, layer: int) -> "Proposals":
-        from topiary.app.analysis.topic_names import propose_names  # loads SciPy
-
-        return propose_names(self._context.reader, hierarchy, layer)
-
-    def _receive(self, layer: _Layer, found: "Proposals") -> None:
-        self._pending, self._found[layer] = None, found
-        self._changed()
-
-    def _fail(self) -> None:
-        self._pending, self._asked = None, False
         self._changed()

@@ -96,8 +96,8 @@ def test_whatever_a_server_answers_is_names_or_a_sentence(server, monkeypatch):
     assert ask_names(request(server, "many")) == ["a", "b", "c"]
     wrong = {
         **dict.fromkeys(("prose", "none", "text", "page", "list", "deep"), "has no names in it; ask again"),
-        "locked": rf"refuses the key \(status 401\); set {KEY}",
-        "missing": r"refuses the request \(status 404\); check its address and the name of the model",
+        "locked": rf"refuses the request \(status 401\); set {KEY} to a key that it takes",
+        "missing": r"refuses the request \(status 404\); check address and name of the model",
         "moved": r"refuses the request \(status 302\)",
     }
     for model, sentence in wrong.items():
@@ -117,7 +117,7 @@ def test_whatever_a_server_answers_is_names_or_a_sentence(server, monkeypatch):
         ("localhost:11434", "x", "'localhost:11434' is no address of a server; give one such as http://localhost"),
         ("http://[::1", "x", "is no address of a server"),
         ("http://host/v1?key=1", "x", "is no address of a server"),
-        ("https://me:key@host/v1", "x", f"has no name or key in it; give a key in {KEY}"),
+        ("https://me:key@host/v1", "x", f"is no address of a server; give one such as .*, and a key in {KEY}"),
         ("http://host/v1", " ", "name the model that the server is to use"),
         ("http://host/v1", "x", "is sent beyond this machine by https only"),
     ],
