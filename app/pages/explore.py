@@ -39,6 +39,7 @@ from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
 from topiary.app.pages.session import CHOICES, DEFAULTS, Context
 from topiary.app.pages.topic_documents import TopicDocuments
+from topiary.app.pages.topic_names import NameProposer
 from topiary.app.pages.topic_trends import TopicTrends
 from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.explore.cards import (
@@ -157,7 +158,8 @@ class ExplorePage(TreePage):
         self._tables = TableSaver(context, lambda: self._controls)
         self._refine = CorpusRefiner(context, self._redraw_detail)
         self._notes = NoteWriter(context, self._prepare_notes, self._show_notes)
-        self.helpers = self._tables, self._reports, self._refine, self._notes, DocumentFilters(context)
+        self._names = NameProposer(context, lambda: self._original, self._redraw_detail)
+        self.helpers = self._tables, self._reports, self._refine, self._notes, self._names, DocumentFilters(context)
         self.page = pn.Row(
             self._controls, self._list, self._tops, self._tree, self._offer, self._detail, self._foot,
             css_classes=["ex-page"], sizing_mode="stretch_width", margin=0,
@@ -724,7 +726,7 @@ class ExplorePage(TreePage):
             closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
             using=self._looks.count(hierarchy, node, MUCH),
             trend="" if trend is None else draw_small_trends(trend),
-            whole=WHOLE in split_tab(self._view.tab),
+            whole=WHOLE in split_tab(self._view.tab), naming=self._names.offer(hierarchy, node),
         )  # fmt: skip
         self._detail.html = draw_topic(hierarchy, node, self._choose_threshold(), documents, state)
 

@@ -105,7 +105,7 @@ def test_all_fronts_tell_the_same_ten_facts(fronts):
     section = report[report.index("of the words · L3:1") - 80 :]
 
     same("title", "hedge, prune, goal", {
-        "page": find(r"of all words (.+?) (?:wanders )?What it is about", topic),
+        "page": find(r"of all words (.+?) (?:wanders )?(?:Suggest names )?What it is about", topic),
         "command": find(rf"({TITLE})", command),
         "json": facts["title"], "library": library["title"], "table": table["title"], "file": written["title"],
         "figure": find(rf"L3:1 ({TITLE})", figure), "report": find(rf"({TITLE}) \d+% of the words", section),

@@ -339,6 +339,13 @@ def test_names_of_a_run_and_of_its_topics_can_be_given(run):
     run.rename("first")
 
 
+def test_names_of_topics_are_proposed(run):
+    found = run.propose_names()
+    assert (found.index.name, found.columns.tolist()) == ("topic", ["title", "name", "part", "times"])
+    with pytest.raises(LookupError, match="has no layer 9"):
+        run.propose_names(9)
+
+
 def test_a_run_is_paused_resumed_stopped_and_deleted(store, corpus):
     run = store.train(corpus, layers="4-2", minibatches=200_000, seed=3)
     assert run.state in ("queued", "running")

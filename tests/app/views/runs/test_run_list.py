@@ -344,9 +344,9 @@ def test_bounds_are_said_in_whole_numbers_where_they_are_whole():
 def test_the_form_opens_the_folded_settings_when_one_of_them_is_wrong():
     wrong = FormField("tau", "Delay", "help", "text", "x", error="tau cannot be read")
     right = FormField("tau", "Delay", "help", "text", "1")
-    assert 'data-key="advanced" open' in draw_new_run_form([], [], "", [wrong], ("", ""), ready=False)
-    assert 'data-key="advanced" open' not in draw_new_run_form([], [], "", [right], ("", ""), ready=True)
-    assert "tau cannot be read" in draw_new_run_form([], [], "", [wrong], ("", ""), ready=False)
+    assert 'data-key="advanced" open' in draw_new_run_form([], [], "", [], [wrong], ("", ""), ready=False)
+    assert 'data-key="advanced" open' not in draw_new_run_form([], [], "", [], [right], ("", ""), ready=True)
+    assert "tau cannot be read" in draw_new_run_form([], [], "", [], [wrong], ("", ""), ready=False)
 
 
 def test_an_empty_store_offers_the_demo_and_one_with_a_corpus_the_form():
