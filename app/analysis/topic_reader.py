@@ -40,7 +40,7 @@ from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, document_maps, edits, runs
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
-from topiary.store.document_maps import MapFacts, StoredMap
+from topiary.store.document_maps import MapFacts
 from topiary.store.errors import DamagedArrays, DamagedSnapshot, NotFound
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import ShareSet
@@ -48,6 +48,7 @@ from topiary.store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from topiary.app.analysis.journal import JournalEntry
+    from topiary.engine.document_map.areas import BoundedMap
     from topiary.engine.lens.explained import BadlyExplained
     from topiary.engine.lens.typical import WordSums
 
@@ -230,10 +231,12 @@ class TopicReader:
         numbers, shares = ([use[place] for use in uses] for place in (0, 1))
         return RankedDocuments(np.array(numbers, dtype=np.int64), np.array(shares))
 
-    def map_of(self, snapshot: int, facts: MapFacts | None = None) -> StoredMap:
-        """Return the map of documents under a snapshot, with its ``facts`` if they have been read."""
+    def map_of(self, snapshot: int, facts: MapFacts | None = None) -> "BoundedMap":
+        """Return the map of documents under a snapshot as it is drawn, with its ``facts`` if they have been read."""
+        from topiary.engine.document_map.areas import bound_map  # loads the compiler
+
         key = document_maps.get_facts(self.db, snapshot) if facts is None else facts
-        return self.fetch("maps", key, partial(document_maps.load_map, self.db, snapshot))
+        return self.fetch("maps", key, lambda: bound_map(document_maps.load_map(self.db, snapshot).positions))
 
     def sum_words(self, corpus: CorpusRow, n_words: int) -> "WordSums":
         """Return the sums of the words of all documents of a corpus."""
