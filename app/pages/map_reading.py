@@ -240,7 +240,7 @@ def _describe_selection(
     leading = []
     if read.strongest:
         counts = _count(read.strongest[read.layer - 1], selected, hierarchy.widths[read.layer - 1])
-        order = np.argsort(-counts, kind="stable")[:3].tolist()
+        order = np.argsort(-counts, kind="stable")[:2].tolist()
         leading = [TopicCount(hierarchy.node(read.layer, column), int(counts[column])) for column in order]
     n_selected = corpus.documents if numbers is None else len(numbers)
     offered = [each for each in sources.columns if each.kind == CATEGORY and 1 < len(each.levels) <= _MOST_LEVELS]
@@ -294,7 +294,7 @@ def _count_days(
         return None
     edges = np.unique(np.linspace(days.min(), days.max() + 1, _BARS + 1).astype(np.int64))
     counts = np.histogram(days, edges)[0]
-    shown = counts if selected is None else np.histogram(days[selected[: len(values)][is_dated]], edges)[0]
+    shown = 0 * counts if selected is None else np.histogram(days[selected[: len(values)][is_dated]], edges)[0]
     ends = (0, len(edges) - 1)
     with suppress(ReadError):  # a condition that means nothing is said elsewhere
         chosen = split_ranges(request.table.wanted.where, column.name)[1]

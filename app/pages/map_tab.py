@@ -102,7 +102,7 @@ def read_polygon(message: Message) -> FloatArray | None:
     return polygon if np.isfinite(polygon).all() else None
 
 
-_SHEETS = ["explore", "documents", "document_map", "trends"]  # the last for what is typical of a selection
+_SHEETS = ["explore", "menu", "documents", "document_map", "trends"]  # the last for what is typical of a selection
 
 
 class MapTab(MessagePart):

@@ -266,7 +266,7 @@ export function render({model, view}) {
   const captions = make("div", "dm-captions")
   captions.setAttribute("role", "listbox")
   captions.setAttribute("aria-label", "Topics of the map, with their documents")
-  const lines = svg("svg", {class: "dm-line", "aria-hidden": "true"}), path = svg("path"), ring = svg("circle", {class: "dm-ring", r: 8})
+  const lines = svg("svg", {class: "dm-line", "aria-hidden": "true"}), path = svg("path"), ring = svg("circle", {class: "dm-ring", r: 8, hidden: ""})
   const leaders = svg("g")
   lines.append(leaders, path, ring)
   const more = make("button", "dm-more", {type: "button", hidden: true, onclick: () => {
@@ -303,7 +303,7 @@ export function render({model, view}) {
   }
   const colour = () => {
     if (!drawing) { return } // `begin` calls this again
-    const colours = ["--tp-muted", ...Array.from({length: HUES}, (_, at) => `--tp-hue-${at + 1}`)].map(resolve)
+    const colours = ["--tp-strong-line", ...Array.from({length: HUES}, (_, at) => `--tp-hue-${at + 1}`)].map(resolve)
     const bytes = new Uint8Array(4 * textures.width * textures.rows)
     for (let code = 0; code <= NONE; code++) { bytes.set(colours[model.hues[code] ?? 0] ?? colours[0], 4 * code) }
     drawing.colour(bytes, resolve("--tp-amber"))
@@ -336,7 +336,7 @@ export function render({model, view}) {
     labels = model.captions.map(caption => {
       const button = make("button", "dm-caption", {type: "button", title: caption.title, onclick: () => model.send_msg({do: "select", id: caption.id})})
       button.setAttribute("role", "option")
-      button.style.setProperty("--hue", caption.hue > 0 ? `var(--tp-hue-${caption.hue})` : "var(--tp-muted)")
+      button.style.setProperty("--hue", caption.hue > 0 ? `var(--tp-hue-${caption.hue})` : "var(--tp-strong-line)")
       const count = `${caption.documents.toLocaleString("en")} document${caption.documents === 1 ? "" : "s"}`
       button.append(make("b", "", {textContent: caption.title}), make("small", "", {textContent: count}))
       return {...caption, button, height: 0, shown: true, line: svg("path"), dot: svg("circle", {r: 3})}
@@ -386,7 +386,7 @@ export function render({model, view}) {
       own.sort((a, b) => a.at[1] - b.at[1])
       const tops = spread(own.map(label => label.at[1] - label.height / 2), own.map(label => label.height), side ? 8 : HEAD, height - (side ? 36 : 34))
       own.forEach((label, i) => {
-        const [x, y] = label.at, from = side ? left + width + 6 : left - 6, top = Math.round(tops[i])
+        const [x, y] = label.at, from = side ? left + width + 2 : left - 2, top = Math.round(tops[i])
         label.button.style.transform = `translateY(${top}px)`
         label.button.classList.toggle("dm-right", side === 1)
         label.line.setAttribute("d", `M${from} ${top + 11}L${(left + x).toFixed(1)} ${y.toFixed(1)}`)
@@ -583,6 +583,7 @@ export function render({model, view}) {
     begin()
     write()
     watch.observe(stage)
+    watch.observe(canvas) // which is hidden while there is no map
     theme.observe(document.documentElement, {attributes: true, attributeFilter: ["data-tp"]})
     fetch_points()
   })

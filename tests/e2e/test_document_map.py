@@ -37,6 +37,7 @@ def place_captions() -> list[dict[str, object]]:
         title = "a title of many words that is longer than two lines" if topic == 3 else f"3-{topic}"
         about = {"documents": 1000 - topic, "hue": topic + 1, "x": x, "y": y}
         captions.append({"id": f"L3:{topic}", "title": title, "layer": 3} | about)
+        about |= {"x": 0.45 + topic / 30, "y": 0.5}  # where they are still seen from nearer
         captions += [{"id": f"L2:{9 * topic + n}", "title": f"2-{9 * topic + n}", "layer": 2} | about for n in range(9)]
     return captions
 

@@ -26,7 +26,7 @@ def measure_map(page):
 
 def read_selection(page):
     """How many documents the sentence and the table say are selected, which is the same."""
-    (told,) = {page.locator(place).inner_text().split()[0] for place in (".ex-answer em", ".dm-card h2")}
+    (told,) = {page.locator(place).first.inner_text().split()[0] for place in (".ex-answer em", ".dm-card h2")}
     return int(told)
 
 

@@ -80,7 +80,7 @@ class LeadingGroup(NamedTuple):
 
 
 class DateHistogram(NamedTuple):
-    """How many documents a column of dates has over time, of all and of those selected.
+    """How many documents a column of dates has over time, of all and of those selected (none if all are).
 
     Attributes
     ----------
@@ -191,13 +191,13 @@ def draw_map_head(head: MapHead) -> str:
     """Return the sentence that answers, the menus, the filters, and how far the map is."""
     hierarchy = head.hierarchy
     if hierarchy is None:
-        return render("map.nothing", head, TABS, MAP)
+        return render("documents.map_nothing", head, TABS, MAP)
     chosen = {condition.column: str(condition) for condition in map(parse_condition, head.where)}
     topic = next((c.node for c in map(parse_condition, head.where) if c.strongest), None)
     colours = [("", TOPIC), *((name, shorten(name, 30)) for name in head.colours.columns)]
     save = draw_table_dialog(hierarchy, "documents", layer=1, query=head.query)
     return render(
-        "map.head", head, hierarchy, TABS, MAP, _describe_selection(head), _list_chips(head, hierarchy), topic, chosen,
+        "documents.map_head", head, hierarchy, TABS, MAP, _describe_selection(head), _list_chips(head, hierarchy), topic, chosen,
         colours, save,
     )  # fmt: skip
 
@@ -238,7 +238,7 @@ def _list_chips(head: MapHead, hierarchy: Hierarchy) -> list[MapChip]:
 
 def draw_map_legend(colours: MapColours) -> str:
     """Return the colours of groups; those of topics are in the captions."""
-    return render("map.legend", colours) if colours.legend else ""
+    return render("documents.map_legend", colours) if colours.legend else ""
 
 
 def draw_beside(table: TablePage, beside: BesideMap) -> str:
@@ -254,5 +254,14 @@ def draw_beside(table: TablePage, beside: BesideMap) -> str:
     topic = next(filter(None, (parse_condition(text).node for text in table.wanted.where)), None)
     is_some = table.total is not None and 0 < table.total < table.documents
     return render(
-        "map.beside", table, rows, more, typical, list_pages(table), PAGE_ROWS, beside.is_waiting, topic, is_some
+        "documents.map_beside",
+        table,
+        rows,
+        more,
+        typical,
+        list_pages(table),
+        PAGE_ROWS,
+        beside.is_waiting,
+        topic,
+        is_some,
     )
