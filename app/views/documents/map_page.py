@@ -197,8 +197,8 @@ def draw_map_head(head: MapHead) -> str:
     colours = [("", TOPIC), *((name, shorten(name, 30)) for name in head.colours.columns)]
     save = draw_table_dialog(hierarchy, "documents", layer=1, query=head.query)
     return render(
-        "documents.map_head", head, hierarchy, TABS, MAP, _describe_selection(head), _list_chips(head, hierarchy), topic, chosen,
-        colours, save,
+        "documents.map_head", head, hierarchy, TABS, MAP, _describe_selection(head), _list_chips(head, hierarchy),
+        topic, chosen, colours, save,
     )  # fmt: skip
 
 
