@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 import panel as pn
 from panel.viewable import Viewable
 
+from topiary.app.analysis.filters import Condition
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
+from topiary.app.analysis.refinements import SHARE
 from topiary.app.export import trees
 from topiary.app.pages.components import Board, Message, TreeView
 from topiary.app.pages.explore_reading import (
@@ -367,7 +369,9 @@ class ExplorePage(TreePage):
 
     @on("map")
     def _show_on_map(self, topic: Node) -> None:
-        self._put(page="documents", tab=MAP, layer=topic.layer, topic=topic.column + 1)
+        own = str(Condition(format_identity(topic), f"{100 * SHARE:g}%.."))
+        where = self._view.where if own in self._view.where else (*self._view.where, own)
+        self._put(page="documents", tab=MAP, where=where, table_page=1)
 
     @on("root")
     def _make_root(self, hierarchy: Hierarchy, topic: Node) -> None:

@@ -36,6 +36,7 @@ _ICON_PATHS = {
 
 
 _LONGEST_OPTION = 60  # letters
+_STRONGEST = re.compile(r"(L\d+:\d+)=strongest")
 _LINE = re.compile(r"map:\d+=.*~")  # as `app.analysis.filters` writes it
 _TERMS = re.compile(r"^\| (\*\*.+?\*\*) \| (.+) \|$", re.MULTILINE)  # rows of the glossary
 _COMMON = ("topic", "document", "token", "layer")  # they give way to every other term, the first most of all
@@ -66,7 +67,8 @@ def write_element(name: str, content: str, **values: object) -> str:
 
 def name_condition(text: str) -> str:
     """Return a condition as it is shown: a line on the map is not shown by its corners."""
-    return "inside a line on the map" if _LINE.match(text) else text
+    topic = _STRONGEST.fullmatch(text)
+    return "inside a line on the map" if _LINE.match(text) else f"{topic[1]} as strongest topic" if topic else text
 
 
 def draw_title(title: str, class_: str | None = None) -> str:
