@@ -40,9 +40,7 @@ def _add(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
     """Add an edit, and print its number."""
     named = [term for term in arguments.terms if parse_identity(term) is not None]
     words = tuple(term for term in arguments.terms if term not in named)
-    order = EditOrder(
-        arguments.action, _find_topics(db, row, named), words, arguments.layer, arguments.strength, arguments.name
-    )
+    order = EditOrder(arguments.action, _find_topics(db, row, named), words, arguments.strength, arguments.name)
     (added,) = steering.queue_edits(db, row.number, [order])
     notify(steering.summarize_waiting(row, 1))
     say(added.edit)

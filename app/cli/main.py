@@ -232,7 +232,6 @@ def _add_edit(commands: "argparse._SubParsersAction[Parser]") -> None:
     edit.add_argument("terms", nargs="*", metavar="TERM", help=terms_help)
     strength_help = "how much words of seed and keep weigh from then on (default: medium)"
     edit.add_argument("--strength", choices=("weak", "medium", "strong"), default="medium", help=strength_help)
-    edit.add_argument("--layer", type=read_whole(1), default=1, help="of seed: layer of the new topic (default 1)")
     edit.add_argument("--name", type=read_name, default="", help="of seed and split: a name for the new topic")
     train_help = "of apply: steps that a finished run is trained on (default 50)"
     edit.add_argument("--train", type=read_whole(1), default=50, metavar="STEPS", help=train_help)

@@ -335,7 +335,6 @@ class Run(RunBridges, RunEvidence):
         *,
         topics: Sequence[str] | str = (),
         words: Sequence[str] | str = (),
-        layer: int = 1,
         strength: str = "medium",
         name: str = "",
         author: str | None = None,
@@ -347,16 +346,14 @@ class Run(RunBridges, RunEvidence):
         Parameters
         ----------
         kind : str
-            "seed" makes a new topic from words; "keep" and "out" keep words in a topic or out of it; "ban" keeps words
-            out of all topics; "pin" keeps a topic as it is, until "unpin"; "merge" moves the words of the second topic
-            into the first; "split" makes two topics of one; "remove" gives the words of a topic to the others; "place"
+            "seed" makes a new topic of layer 1 from words; "keep" and "out" keep words in a topic or out of it; "ban"
+            keeps words out of all topics; "pin" keeps a topic as it is, until "unpin"; "merge" moves the words of the
+            second topic into the first; "split" makes two topics of one; "remove" gives the words of a topic to the others; "place"
             puts a topic below one of the layer above.
         topics : sequence of str
             Topics such as ``"L1:17"``.
         words : sequence of str
             Words of the corpus.
-        layer : int, default=1
-            Layer of a new topic.
         strength : {"weak", "medium", "strong"}
             How much the words of "seed" and "keep" weigh from then on.
         name : str
@@ -374,7 +371,7 @@ class Run(RunBridges, RunEvidence):
         named = [topics] if isinstance(topics, str) else list(topics)
         nodes = self.hierarchy(None).find_topics(named) if named else []
         listed = (words,) if isinstance(words, str) else tuple(words)
-        order = EditOrder(kind, tuple(nodes), listed, layer, strength, name)
+        order = EditOrder(kind, tuple(nodes), listed, strength, name)
         (added,) = steering.queue_edits(self._opened.db, self.number, [order], author)
         return added.edit
 

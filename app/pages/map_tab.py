@@ -28,7 +28,7 @@ from topiary.app.pages.map_reading import (
     summarise_selection,
 )
 from topiary.app.pages.messages import LatestRequest, MessagePart, on
-from topiary.app.pages.session import Context
+from topiary.app.pages.session import FROM_DOCUMENTS, Context
 from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.documents.map_page import (
     MapControls,
@@ -325,6 +325,10 @@ class MapTab(MessagePart):
     def _show_selection(self, do: Literal["list", "trends"]) -> None:
         choice = {"page": "trends"} if do == "trends" else {}
         self._put(tab="", where=self._make_request().conditions, topic=0, table_page=1, **choice)
+
+    @on("seed-topic")
+    def _begin_topic(self) -> None:
+        self._put(page="steer", tab=FROM_DOCUMENTS, where=self._make_request().conditions, query="", topic=0)
 
     @on("clear")
     def _clear(self) -> None:

@@ -127,6 +127,7 @@ def _make_environment() -> Environment:
         "signed": names.format_signed,
         "state_name": names.name_state,
         "sentence": text.end_sentence,
+        "whole_sentence": text.write_sentence,
         "weight": text.format_weight,
     }
     environment.globals |= {

@@ -230,6 +230,7 @@ def draw_selection_card(summary: SelectionSummary, hierarchy: Hierarchy, *, busy
         ("list", "List them", "In the table of documents"),
         ("trends", "Over time", "Topics over time and by group, of these documents"),
         ("export", "Export", "Documents with the shares of topics, as CSV"),
+        ("seed-topic", "New topic from these", "Begins a new topic of this run with the words that distinguish them"),
         ("refine", "New run on this selection", "Makes a corpus of these documents"),
         ("clear", "Clear", "Escape, on the map"),
     )

@@ -224,6 +224,7 @@ L1, L2 = (lambda number: Node(1, number - 1)), (lambda number: Node(2, number - 
         (EditOrder("ban", words=("wrd11",)), r"the corpus has no 'wrd11' \(near it are word11, "),
         (EditOrder("ban", words=("zebra", "x")), r"has no 'zebra' \(nor a word near it\) and no 'x'"),
         (EditOrder("merge", (L1(1), L2(1))), "two different topics of one layer are merged, as in 'merge L1:3 L1:8'"),
+        (EditOrder("keep", (L2(1),), ("word1",)), "the edit keep is about a topic of layer 1; choose one "),
         (EditOrder("place", (L1(1), L1(2))), "a topic of layer 1 is placed below one of layer 2"),
         (
             EditOrder("ban", words=("word1",), strength="brutal"),
@@ -237,8 +238,8 @@ def test_an_edit_that_cannot_be_is_refused_in_a_sentence(asked, sentence):
 
 
 def test_words_are_found_by_small_letters_too():
-    assert check_order(EditOrder("keep", (L2(3),), ("Word2", "word2", "word5")), NUMBERS) == NewEdit(
-        "keep", 2, (3,), (2, 5)
+    assert check_order(EditOrder("keep", (L1(3),), ("Word2", "word2", "word5")), NUMBERS) == NewEdit(
+        "keep", 1, (3,), (2, 5)
     )
 
 

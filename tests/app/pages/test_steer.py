@@ -52,7 +52,7 @@ class Session(PageSession):
 
     def list_waiting(self):
         found = re.search(r'<ul aria-label="Edits to apply">(.*?)</ul>', self.html)
-        return [] if found is None else re.findall(r"<li>([^<]*)<", found[1])
+        return [] if found is None else re.findall(r"<li><span>([^<]*)<", found[1])
 
 
 @pytest.fixture
