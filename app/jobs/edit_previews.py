@@ -4,7 +4,7 @@ The last checkpoint of a run has the topics of all tokens.  An edit is tried on 
 makes it; what merges and splits would do to the likelihood is measured there too.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,13 +64,12 @@ class EditPreview(NamedTuple):
         """Return the share of a topic in the tokens of all these topics."""
         return outline.tokens / max(1, sum(each.tokens for each in self.topics))
 
-
-class SplitHint(NamedTuple):
-    """A topic that is two: the gain in log-likelihood per token, and the first words of both halves."""
-
-    topic: Node
-    gain: float
-    halves: tuple[tuple[str, ...], ...]
+    def list_rows(self) -> list[dict[str, Any]]:
+        """Return these topics as records, with identities and shares."""
+        return [
+            {**each._asdict(), "topic": f"L1:{each.topic.column + 1}", "share": self.share(each)}
+            for each in self.topics
+        ]
 
 
 class EditHints(NamedTuple):
@@ -84,13 +83,14 @@ class EditHints(NamedTuple):
         Number of the last edit before it.
     changes : mapping of (Node, Node) to float
         Change in log-likelihood per token if the second, smaller topic were merged into the first, best first.
-    splits : sequence of SplitHint
+    splits : mapping of Node to tuple of tuple of str
+        The first words of both halves of topics that are two, the best first.
     """
 
     moment: str
     edited: int
     changes: Mapping[tuple[Node, Node], float]
-    splits: Sequence[SplitHint]
+    splits: Mapping[Node, tuple[tuple[str, ...], ...]]
 
     def list_merges(self) -> list[tuple[Node, Node, float]]:
         """Return the pairs that say the same, the best first."""
@@ -123,29 +123,22 @@ def preview_edit(db: Database, row: RunRow, order: EditOrder) -> EditPreview:
     return EditPreview(moment.name, tuple(moment.outline(position.state, named)), result.tokens, result.documents)
 
 
-def find_hints(db: Database, row: RunRow) -> EditHints:
-    """Return which topics of layer 1 could be merged or split, judged by the likelihood.
-
-    Raises
-    ------
-    UntriedEdit
-        If the topics of all tokens are not known, or are too many.
-    """
-    moment = _Moment(db, row, ())
+def find_hints(db: Database, row: RunRow) -> EditHints | str:
+    """Return which topics of layer 1 could be merged or split, judged by the likelihood, or why that is not known."""
+    try:
+        moment = _Moment(db, row, ())
+    except EditRefused as error:
+        return str(error)
     state, docs = moment.position.state, moment.training.read_all()
     names = _list_names(state)
-    sizes = len(moment.words), len(names)
-
-    def name(columns: Sequence[int]) -> list[Node]:
-        return [Node(1, int(names[column])) for column in columns]
-
+    nodes, sizes = [Node(1, int(name)) for name in names], (len(moment.words), len(names))
     merges = suggest.judge_merges(docs, state.topics, *sizes)
     splits = suggest.find_splits(row.seed, docs, state.topics, *sizes, Pool(1))
     return EditHints(
         moment.name,
         moment.position.edited,
-        {(a, b): each.score for each in merges for a, b in [name(each.topics)]},
-        [SplitHint(*name(each.topics), each.score, tuple(map(moment.spell, each.halves))) for each in splits],
+        {(nodes[each.topics[0]], nodes[each.topics[1]]): each.score for each in merges},
+        {nodes[each.topics[0]]: tuple(map(moment.spell, each.halves)) for each in splits},
     )
 
 

@@ -9,14 +9,14 @@ from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.jobs.edit_orders import FORMS, EditOrder, check_order, number_words
-from topiary.app.jobs.edit_previews import EditHints
+from topiary.app.jobs.edit_previews import EditHints, find_hints
 from topiary.app.jobs.plan import name_step
 from topiary.app.live.ticks import Tick
 from topiary.app.names import plural
 from topiary.app.pages.components import Board, TreeView
 from topiary.app.pages.messages import LatestRequest, TreePage, on
 from topiary.app.pages.session import ANOTHER_RUN, FROM_DOCUMENTS, Context, View
-from topiary.app.pages.steer_reading import SteerAnswer, read_hints, read_seeds, read_steering, try_edit
+from topiary.app.pages.steer_reading import SteerAnswer, read_seeds, read_steering, try_edit
 from topiary.app.views.steer import (
     EditTrial,
     SeedSource,
@@ -110,7 +110,8 @@ class SteerPage(TreePage):
         key = answer.run, answer.last_edit, feed.state(answer.run), latest and latest.number
         if key[:3] != self._hints_of[:3] or (latest is not None and key != self._hints_of):
             self._hints_of = key
-            self._context.aside(partial(read_hints, self._context, answer.run), partial(self._receive_hints, key))
+            row = self._context.reader.find_run(answer.run)
+            self._context.aside(partial(find_hints, self._context.db, row), partial(self._receive_hints, key))
 
     def _receive_hints(self, key: tuple[object, ...], hints: EditHints | str) -> None:
         if key == self._hints_of:

@@ -10,7 +10,7 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.journal import JournalEntry
 from topiary.app.analysis.typical import find_typical_words, sum_corpus_words
 from topiary.app.jobs.edit_orders import EditOrder, list_steerable
-from topiary.app.jobs.edit_previews import EditHints, UntriedEdit, find_hints, preview_edit
+from topiary.app.jobs.edit_previews import UntriedEdit, preview_edit
 from topiary.app.pages.filters import open_documents
 from topiary.app.pages.measured import find_topics
 from topiary.app.pages.messages import list_moments
@@ -60,14 +60,6 @@ def read_steering(context: Context, run: int, snapshot: int) -> SteerAnswer:
     steers, refusal = list_steerable(context.db, row)
     journal, moments = context.reader.edits(row), list_moments(context, run)
     return SteerAnswer(run, snapshot, "", hierarchy, tuple(journal), moments, steers, refusal)
-
-
-def read_hints(context: Context, run: int) -> EditHints | str:
-    """Return what could be merged and split, or a sentence that says why that is not known."""
-    try:
-        return find_hints(context.db, runs.get_run(context.db, run))
-    except EditRefused as error:
-        return str(error)
 
 
 def try_edit(context: Context, run: int, order: EditOrder) -> EditTrial:

@@ -151,6 +151,7 @@ def _make_environment() -> Environment:
         "options": _mark(markup.draw_options),
         "select": _mark(markup.draw_select),
         "state": _mark(markup.draw_state),
+        "edited_mark": _mark(markup.mark_edited),
         "topic_title": _mark(markup.draw_title),
     }
     return environment

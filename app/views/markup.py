@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterable
 
+from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.names import Choice, name_model, name_state
 from topiary.app.views.run_facts import RunFacts
 from topiary.app.views.text import LONGEST_TITLE, escape, shorten
+from topiary.engine.hierarchy.tree import Node
 
 _ICON_PATHS = {
     "pause": "M9 6v12M15 6v12",
@@ -67,6 +69,14 @@ def name_condition(text: str) -> str:
 def draw_title(title: str, class_: str | None = None) -> str:
     """Return the title of a topic, cut at its end if it is long, with the whole on hover."""
     return write_element("span", escape(shorten(title, LONGEST_TITLE)), class_=class_, title=title)
+
+
+def mark_edited(hierarchy: Hierarchy, node: Node) -> str:
+    """Return a small mark on a topic that was edited by hand, with what was asked on hover; else nothing."""
+    if node not in hierarchy.edited:
+        return ""
+    said = f"Edited by hand: {hierarchy.edited[node]}"
+    return write_element("span", "✎", class_="tp-edited", role="img", title=said, aria_label=said)
 
 
 def mark_places(text: str, marks: Iterable[tuple[int, int]]) -> str:

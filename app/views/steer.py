@@ -111,22 +111,28 @@ class ProposedEdit(NamedTuple):
     other: Node | None = None
     word: str = ""
 
+    @property
+    def command(self) -> str:
+        """The edit as it is written on the command line."""
+        return " ".join(
+            [self.kind, *(format_identity(node) for node in (self.node, self.other) if node), *self.word.split()]
+        )
+
 
 def draw_steering(contents: SteerContents) -> str:
     """Return the board at the side of the picture: the topic, what waits, the journal, suggestions and a new topic."""
     hierarchy, node, hints = contents.hierarchy, contents.node, contents.hints
-    known = hints if isinstance(hints, EditHints) else None
     return render(
         "steer.board",
         contents,
         rows=_list_words(contents),
-        partners=_list_partners(hierarchy, node, known),
+        partners=_list_partners(hierarchy, node, hints),
         measure=_describe_measure(hints),
         parents=hierarchy.nodes(node.layer + 1) if node.layer < hierarchy.n_layers else [],
         is_pinned=_is_pinned(contents),
         waiting=[(describe_draft(hierarchy, each), contents.trials.get(each.words)) for each in contents.drafts],
         journal=[_describe_entry(hierarchy, each) for each in reversed(contents.journal)],
-        suggestions=suggest_edits(hierarchy, contents.steers, known),
+        suggestions=suggest_edits(hierarchy, contents.steers, hints),
         apply=describe_apply(len(contents.drafts), contents.step, is_ended=contents.is_ended),
         strengths=[(name, name, _EFFECTS[name]) for name in STRENGTHS],
         effect=_EFFECTS[contents.strength],
@@ -194,22 +200,25 @@ def find_alike(hierarchy: Hierarchy, node: Node) -> list[tuple[Node, float]]:
     return sorted(((each, float(cosines[hierarchy.place(each)])) for each in others), key=lambda pair: -pair[1])
 
 
-def suggest_edits(hierarchy: Hierarchy, steers: Collection[str], hints: EditHints | None = None) -> list[ProposedEdit]:
+def suggest_edits(
+    hierarchy: Hierarchy, steers: Collection[str], hints: EditHints | str | None = None
+) -> list[ProposedEdit]:
     """Return edits worth a look: topics of layer 1 that say the same, or are two, and words that lead many.
 
     Merges and splits are judged by the likelihood if there are ``hints``; else merges by the cosine of words.
     """
+    judged = hints if isinstance(hints, EditHints) else None
     found = []
     if MERGE in steers:
-        merges = _list_alike(hierarchy) if hints is None else _list_same(hierarchy, hints)
+        merges = _list_alike(hierarchy) if judged is None else _list_same(hierarchy, judged)
         for stays, goes, why in merges[:_SUGGESTED]:
             sentence = f"Merge {hierarchy.title(stays)} and {hierarchy.title(goes)}: {why}."
             found.append(ProposedEdit(sentence, stays, MERGE, goes))
-    if SPLIT in steers and hints is not None:
-        for each in [each for each in hints.splits if hierarchy.has(each.topic)][:_SUGGESTED]:
-            halves = " | ".join(", ".join(half[:_SAID]) for half in each.halves)
-            sentence = f"Split {hierarchy.title(each.topic)}: its documents form two groups, {halves}."
-            found.append(ProposedEdit(sentence, each.topic, SPLIT))
+    if SPLIT in steers and judged is not None:
+        for node in [*filter(hierarchy.has, judged.splits)][:_SUGGESTED]:
+            halves = " | ".join(", ".join(half[:_SAID]) for half in judged.splits[node])
+            sentence = f"Split {hierarchy.title(node)}: its documents form two groups, {halves}."
+            found.append(ProposedEdit(sentence, node, SPLIT))
     if BAN in steers:
         for lead in find_bans(hierarchy.projections[0])[:_SUGGESTED]:
             word = hierarchy.vocabulary[lead.words[0]]
@@ -247,12 +256,13 @@ def describe_cost(change: float) -> str:
     return f"{'rises' if ratio >= 0 else 'falls'} by {format_percent(abs(ratio))}"
 
 
-def _list_partners(hierarchy: Hierarchy, node: Node, hints: EditHints | None) -> list[tuple[Node, str]]:
+def _list_partners(hierarchy: Hierarchy, node: Node, hints: EditHints | str | None) -> list[tuple[Node, str]]:
     """Return topics with which one could be merged, the best first, each with what speaks for it."""
-    judged = [pair for pair in hints.find_partners(node) if hierarchy.has(pair[0])] if hints is not None else []
-    if judged:
-        return [(other, f"perplexity {describe_cost(change)}") for other, change in judged[:_OFFERED]]
-    return [(other, f"{format_percent(alike)} alike") for other, alike in find_alike(hierarchy, node)[:_OFFERED]]
+    if isinstance(hints, EditHints) and (judged := hints.find_partners(node)):
+        partners = [(other, f"perplexity {describe_cost(change)}") for other, change in judged if hierarchy.has(other)]
+    else:
+        partners = [(other, f"{format_percent(alike)} alike") for other, alike in find_alike(hierarchy, node)]
+    return partners[:_OFFERED]
 
 
 def _describe_measure(hints: EditHints | str | None) -> str:
