@@ -12,7 +12,7 @@ from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.edit_previews import EditHints, EditPreview
 from topiary.app.jobs.plan import STEPS
 from topiary.app.jobs.steering import MORE
-from topiary.app.names import plural
+from topiary.app.names import format_signed, plural
 from topiary.app.views.html import render
 from topiary.app.views.text import format_percent, shorten, write_sentence
 from topiary.engine.hierarchy.tree import Node
@@ -230,7 +230,7 @@ def suggest_edits(
 def _list_same(hierarchy: Hierarchy, hints: EditHints) -> list[tuple[Node, Node, str]]:
     """Return pairs of topics that say the same by the likelihood of their words, and what a merge would change."""
     return [
-        (a, b, f"as one topic, the perplexity of their words {describe_cost(change)}")
+        (a, b, f"as one topic, {format_signed(100 * measure_cost(change), 1)}% perplexity of their words")
         for a, b, change in hints.list_merges()
         if hierarchy.has(a) and hierarchy.has(b)
     ]
@@ -250,16 +250,23 @@ def _list_alike(hierarchy: Hierarchy) -> list[tuple[Node, Node, str]]:
     ]
 
 
-def describe_cost(change: float) -> str:
-    """Return what a change in log-likelihood per token does to perplexity: ``rises by 2.0%``."""
-    ratio = float(np.expm1(-change))
-    return f"{'rises' if ratio >= 0 else 'falls'} by {format_percent(abs(ratio))}"
+def measure_cost(change: float) -> float:
+    """Return by which share a change in log-likelihood per token raises perplexity.
+
+    >>> round(measure_cost(-0.02), 4)
+    0.0202
+    """
+    return float(np.expm1(-change))
 
 
 def _list_partners(hierarchy: Hierarchy, node: Node, hints: EditHints | str | None) -> list[tuple[Node, str]]:
     """Return topics with which one could be merged, the best first, each with what speaks for it."""
     if isinstance(hints, EditHints) and (judged := hints.find_partners(node)):
-        partners = [(other, f"perplexity {describe_cost(change)}") for other, change in judged if hierarchy.has(other)]
+        partners = [
+            (other, f"{format_signed(100 * measure_cost(change), 1)}% perplexity")
+            for other, change in judged
+            if hierarchy.has(other)
+        ]
     else:
         partners = [(other, f"{format_percent(alike)} alike") for other, alike in find_alike(hierarchy, node)]
     return partners[:_OFFERED]

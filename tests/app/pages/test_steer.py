@@ -160,10 +160,8 @@ def test_merges_and_splits_are_judged_by_the_likelihood_where_it_is_known(db, mo
     known = EditHints("sweep 40", 0, {(Node(1, 1), Node(1, 0)): 0.01}, {Node(1, 0): (("rose",), ("hoe",))})
     monkeypatch.setattr(steer, "find_hints", lambda db, row: known)
     session = Session(db, layer=1, topic=1)
-    assert "as one topic, the perplexity of their words falls by 1.0%." in session.html
-    assert re.search(
-        r'<option value="L1:2">[^<]*: perplexity falls by 1.0%</option></select>', session.html.replace("\n", "")
-    )
+    assert "as one topic, −1.0% perplexity of their words." in session.html
+    assert re.search(r'<option value="L1:2">[^<]*: −1.0% perplexity</option></select>', session.html.replace("\n", ""))
     assert "its documents form two groups, rose | hoe." in session.html
     assert "by the likelihood of all words at sweep 40" in session.html
     monkeypatch.setattr(steer, "find_hints", lambda db, row: "run 1 is too large")
