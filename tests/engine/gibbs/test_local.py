@@ -20,10 +20,13 @@ from topiary.engine.topic_moves import concentrations, diffusion
 from topiary.engine.topic_moves.concentrations import GammaPrior, RPriors
 
 WORLDS, TURNS = 500, 4
+BY_DAY = [(3, "poisson", "collapsed"), (2, "poisson", "plain"), (2, "bernoulli", "plain"), (1, "gamma", "plain")]
 SAMPLERS = [
-    *[(n, "poisson", "collapsed") for n in (1, 2, 3)],
-    *[(n, "poisson", "plain") for n in (1, 2, 3)],
-    *[(n, link, "plain") for link in ("bernoulli", "gamma") for n in (1, 2)],
+    *BY_DAY,
+    *[pytest.param(n, "poisson", "collapsed", marks=pytest.mark.nightly) for n in (1, 2)],
+    *[pytest.param(n, "poisson", "plain", marks=pytest.mark.nightly) for n in (1, 3)],
+    pytest.param(1, "bernoulli", "plain", marks=pytest.mark.nightly),
+    pytest.param(2, "gamma", "plain", marks=pytest.mark.nightly),
 ]
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of sweeps, too slow with the compiler off")
 
@@ -87,7 +90,14 @@ def test_the_sampler_leaves_the_joint_distribution_alone(n_layers, link, sampler
 LIGHT = RPriors(GammaPrior(9.0, 3.0), GammaPrior(7.0, 5.0))  # tails that leave worlds of moderate sizes
 
 
-@pytest.mark.parametrize(("n_layers", "sampler"), [(1, "collapsed"), (2, "collapsed"), (2, "plain")])
+@pytest.mark.parametrize(
+    ("n_layers", "sampler"),
+    [
+        pytest.param(1, "collapsed", marks=pytest.mark.nightly),
+        (2, "collapsed"),
+        pytest.param(2, "plain", marks=pytest.mark.nightly),
+    ],
+)
 def test_learnt_concentrations_leave_the_joint_distribution_alone(n_layers, sampler, monkeypatch):
     monkeypatch.setattr(concentrations, "R_PRIORS", LIGHT)
     settings = tiny.config(n_layers, "poisson", sampler, learn_concentrations=True)
@@ -95,6 +105,7 @@ def test_learnt_concentrations_leave_the_joint_distribution_alone(n_layers, samp
     assert min(found.values()) > RARE / len(found), sorted(found.items(), key=lambda item: item[1])[:4]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("wrong", [{"eta": (0.7, 0.6)}, {"eta": (0.4, 1.1)}])
 def test_the_comparison_sees_a_prior_of_eta_that_is_wrong(wrong, monkeypatch):
     monkeypatch.setattr(concentrations, "R_PRIORS", LIGHT)
@@ -112,12 +123,15 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if "smoothing" in name else pytest.mark.nightly) for name in PLANTED]
+)
 def test_the_comparison_sees(name):
     wrong, sampler = PLANTED[name]
     assert _is_seen(surprise(tiny.config(*sampler), tiny.config(*sampler, **wrong)))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_the_comparison_sees_a_dropped_q(n_layers, monkeypatch):
     right = diffusion.draw_shapes
@@ -130,6 +144,7 @@ def test_the_comparison_sees_a_dropped_q(n_layers, monkeypatch):
     assert _is_seen(surprise(settings, settings))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_the_comparison_sees_customers_counted_for_tables(n_layers, monkeypatch):
     right = local.Sampler.scale_counts

@@ -126,7 +126,9 @@ def train(module, config, seed, n_steps, device=None, state=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize(
+    "counts", ["gibbs", *(pytest.param(counts, marks=pytest.mark.nightly) for counts in COUNTS if counts != "gibbs")]
+)
 def test_a_device_finds_topics_as_good_as_the_processor(counts):
     scores = {"cpu": [], "device": []}
     config = replace(SDATM if counts == "mixed" else DATM, counts=counts)
