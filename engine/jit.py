@@ -43,7 +43,6 @@ def compute_engine_digest() -> str:
     return _digest_files(sorted(ENGINE.rglob("*.py")))
 
 
-@cache  # a module may have dozens of kernels
 def compute_kernel_digest(source: Path) -> str:
     """Return 16 hexadecimal digits that change whenever the kernels of a module might compile differently.
 

@@ -34,7 +34,6 @@ def copied_engine(tmp_path, monkeypatch):
 
 def digests(folder: Path) -> list[str]:
     jit._read_code.cache_clear()
-    jit.compute_kernel_digest.cache_clear()
     return [jit.compute_kernel_digest(folder / "gibbs" / "upper.py"), jit._digest_files(sorted(folder.rglob("*.py")))]
 
 
