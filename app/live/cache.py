@@ -167,6 +167,7 @@ class SharedMemory:
             "maps": Cache(64 << 20, attrgetter("positions.nbytes"), least=1),
             "word sums": Cache(8),
             "topic documents": Cache(400),
+            "topic names": Cache(24),
         }
 
     def fetch(self, kind: str, key: Any, make: Callable[[], Any]) -> Any:

@@ -37,7 +37,7 @@ from topiary.app.views.documents.map_page import (
 )
 from topiary.app.views.palette import LIVE
 from topiary.app.views.runs.notices import explain_missing_run
-from topiary.app.views.tree.map_parents import Family, assign_hues
+from topiary.app.views.tree.map_svg import Family, assign_hues
 from topiary.engine.contract import Array
 from topiary.engine.document_map.areas import BoundedMap, TopicPlace, find_places
 from topiary.engine.hierarchy.tree import Node
@@ -45,9 +45,8 @@ from topiary.engine.lens.groups import bin_numbers
 from topiary.store import corpora
 from topiary.store.columns import find_column
 from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn, CorpusRow
-from topiary.store.document_maps import MapFacts
 from topiary.store.errors import DamagedArrays, NotFound
-from topiary.store.snapshots import SnapshotRow
+from topiary.store.snapshots import MapFacts, SnapshotRow
 
 POINTS = "points"  # the path below which the server sends them
 N_HUES = len(LIVE.hues)
