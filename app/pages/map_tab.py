@@ -22,7 +22,7 @@ from topiary.app.pages.documents_table import DocumentTable
 from topiary.app.pages.map_reading import MapAnswer, MapRequest, find_typical, read_map, read_title
 from topiary.app.pages.messages import LatestRequest, MessagePart, on
 from topiary.app.pages.saving import TableSaver
-from topiary.app.pages.session import Context
+from topiary.app.pages.session import FROM_DOCUMENTS, Context
 from topiary.app.views.documents.documents_form import BETWEEN, FORM, MAP
 from topiary.app.views.documents.map_page import (
     BesideMap,
@@ -346,6 +346,11 @@ class MapTab(MessagePart):
     def _show_trends(self) -> None:
         where = (*self._view.where, *self._table.list_conditions())
         self._put(page="trends", tab="", where=where, table_page=1)
+
+    @on("seed-topic")
+    def _begin_topic(self) -> None:
+        where = (*self._view.where, *self._table.list_conditions())
+        self._put(page="steer", tab=FROM_DOCUMENTS, where=where, query="", topic=0)
 
     @on("read")
     def _open(self, number: int) -> None:

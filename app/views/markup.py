@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
+from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.machine import find_asset
 from topiary.app.names import Choice, name_model, name_state
 from topiary.app.views.run_facts import RunFacts
 from topiary.app.views.text import LONGEST_TITLE, end_sentence, escape, shorten
+from topiary.engine.hierarchy.tree import Node
 
 _ICON_PATHS = {
     "pause": "M9 6v12M15 6v12",
@@ -114,6 +116,14 @@ def draw_term(label: str, tip: str = "") -> str:
     if not sentence:
         return escape(label)
     return write_element("span", escape(label), class_="tp-term", tabindex=0, title=sentence)
+
+
+def mark_edited(hierarchy: Hierarchy, node: Node) -> str:
+    """Return a small mark on a topic that was edited by hand, with what was asked on hover; else nothing."""
+    if node not in hierarchy.edited:
+        return ""
+    said = f"Edited by hand: {hierarchy.edited[node]}"
+    return write_element("span", "✎", class_="tp-edited", role="img", title=said, aria_label=said)
 
 
 def mark_places(text: str, marks: Iterable[tuple[int, int]]) -> str:

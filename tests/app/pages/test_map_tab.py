@@ -195,6 +195,11 @@ def test_a_caption_selects_the_documents_whose_strongest_topic_it_is_and_a_secon
     assert len(session.view.where) == 1
     session.say("select", id=first["id"]).say("lasso", polygon=[])
     assert session.view.where == ()
+    session.draw(*LEFT)
+    where = session.view.where
+    session.say("seed-topic")
+    assert (session.view.page, session.view.tab, session.view.where) == ("steer", "seed", where)
+    session.view.param.update(page="documents", tab="map", where=())
     session.say("explore", id="L2:1")
     assert (session.view.page, session.view.layer, session.view.topic) == ("explore", 2, 1)
 
