@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from topiary.app.jobs import process
 from topiary.engine import models, settings
-from topiary.store import annotations, runs, snapshots
+from topiary.store import notes, runs, snapshots
 from topiary.store.database import open_database
 
 BROKEN = """cells => cells.flatMap(cell => [...cell.textContent.matchAll(/[^\\s-]+/g)].filter(word => {
@@ -256,23 +256,20 @@ def test_a_match_is_changed_by_hand_and_undone(server, open_both, planted):
     node(opened, "b", b).and_(opened.locator(":not([data-twin])")).wait_for()
     layer, column = map(int, re.findall(r"\d+", b))
     db = open_database(planted, readonly=True)
-    assert annotations.list_matches(db, 1, 2) == [(layer, 0, column)]
+    assert notes.list_matches(db, 1, 2) == [(layer, 0, column)]
     opened.get_by_role("button", name="Undo").click()
     node(opened, "b", b).and_(opened.locator(f'[data-twin="{a}"]')).wait_for()
-    assert annotations.list_matches(db, 1, 2) == []
+    assert notes.list_matches(db, 1, 2) == []
     db.close()
 
 
-def test_the_comparison_is_saved_as_a_file(opened):
+def test_the_comparison_is_saved_as_a_file_and_both_trees_as_one_picture_with_what_is_on_screen(opened, shared_server):
     with opened.expect_download() as download:
         opened.get_by_label("Save the comparison as").select_option("json")
     assert download.value.suggested_filename == "topiary-run-1-and-2.json"
     report = json.loads(download.value.path().read_text(encoding="utf-8"))
     assert (report["a"]["run"], report["b"]["run"]) == (1, 2)
     assert report["topic_matches"]
-
-
-def test_both_trees_are_saved_as_one_picture_with_what_is_on_screen(opened, shared_server):
     shown = [opened.locator(f".cm-tree-{side} .tp-node").count() for side in ("a", "b")]
     with opened.expect_download() as download:
         opened.get_by_label("Save the comparison as").select_option("svg")

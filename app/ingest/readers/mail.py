@@ -15,7 +15,7 @@ from typing import Any
 from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers.html import read_page
+from topiary.app.ingest.readers.markup import read_page
 from topiary.app.ingest.source import GUESS, Reader, TextDocument, TextSource
 from topiary.app.ingest.tables import sniff
 from topiary.app.ingest.tables.sniff import WHATSAPP

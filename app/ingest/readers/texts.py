@@ -19,10 +19,10 @@ import numpy as np
 from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import NONE, ImportOptions
-from topiary.app.ingest.readers import subtitles_notebooks
+from topiary.app.ingest.readers import markup
 from topiary.app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
 from topiary.app.ingest.readers.json import flatten
-from topiary.app.ingest.readers.latex import find_included, inline_files
+from topiary.app.ingest.readers.markup import find_included, inline_files
 from topiary.app.ingest.source import LEFT_OUT, Contents, Reader, TextDocument, TextSource, Unreadable
 from topiary.app.ingest.tables import joining, sniff
 from topiary.app.ingest.tables import names as column_names
@@ -864,7 +864,7 @@ def _read_fields(path: Path) -> dict[str, Any]:
         raw = packing.read_up_to(stream, _LARGEST_FACTS)
     if path.suffix.lower() != ".json":
         block = raw.decode("utf-8", "replace").strip("-\ufeff\r\n ")
-        return dict(subtitles_notebooks.split_front_matter(f"---\n{block}\n---\n").fields)
+        return dict(markup.split_front_matter(f"---\n{block}\n---\n").fields)
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):

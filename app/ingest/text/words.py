@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.readers.html import is_page, read_page
+from topiary.app.ingest.readers.markup import is_page, read_page
 from topiary.app.ingest.source import TextDocument
 from topiary.app.ingest.text import languages
 from topiary.app.ingest.text.cleaning import Rejoining, clean_text, make_word_pattern, strip_mail_lines

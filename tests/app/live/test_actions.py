@@ -17,10 +17,9 @@ from topiary.app.live import actions as action_module
 from topiary.app.live.actions import Actions, Indexing
 from topiary.app.live.feed import Feed
 from topiary.app.live.visitor import NotAllowed, Visitor
-from topiary.store import events, full_text, queue, runs
-from topiary.store.annotations import MatchDecision
+from topiary.store import events, full_text, runs
 from topiary.store.errors import NotFound
-from topiary.store.notes import TAG, NewNote
+from topiary.store.notes import TAG, MatchDecision, NewNote
 
 VIEWER = Visitor("viewer", "192.0.2.7")
 ASKED = {
@@ -170,7 +169,7 @@ def acting(db, feed, monkeypatch, tmp_path):
 def test_a_queued_run_is_moved_to_the_front(db, acting):
     first, second, third = (order(db).number for _ in range(3))
     acting.move(third)
-    assert [row.number for row in queue.list_waiting(db)] == [third, first, second]
+    assert [row.number for row in runs.list_waiting(db)] == [third, first, second]
 
 
 def test_one_thread_at_a_time_starts_runs_and_the_others_do_not_wait_for_it(db, acting, monkeypatch):

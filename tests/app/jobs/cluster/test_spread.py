@@ -25,7 +25,7 @@ from topiary.app.jobs.cluster.workers import WorkerLostError
 from topiary.app.jobs.load_corpus import load_corpus, open_corpus
 from topiary.app.jobs.plan import Plan, RunOptions, make_plan
 from topiary.app.jobs.training import Position, Training
-from topiary.engine import models, pool, schedule, settings
+from topiary.engine import models, pool, settings, shared_settings
 from topiary.engine.corpus import Corpus
 from topiary.store import arrays as stored
 from topiary.store import checkpoints, events, runs
@@ -93,7 +93,7 @@ def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of thirteen documents, so that real sums of 96 are told in eight."""
     monkeypatch.setattr(pool, "PIECE", 13)
-    monkeypatch.setattr(schedule, "find_sweeps_start", lambda facts: 2)
+    monkeypatch.setattr(shared_settings, "find_sweeps_start", lambda facts: 2)
 
 
 def training_of(case: str, kept: Any, client: Any = None, cards: Sequence[AssignedCard] = ()) -> Training:
@@ -139,7 +139,7 @@ def stepped(training: Training, position: Position, steps: int) -> tuple[Positio
     return position, found
 
 
-@pytest.mark.parametrize("client", [1, 3], indirect=True)
+@pytest.mark.parametrize("client", [pytest.param(1, marks=pytest.mark.nightly), 3], indirect=True)
 @pytest.mark.parametrize("case", CASES)
 def test_documents_spread_over_workers_give_the_bits_of_one_machine(case, kept, client):
     check_bits(case, kept, client)
@@ -258,7 +258,9 @@ def trained(db: Database, *, on: str = "", minibatches: int = 30, texts: dict[st
     return row.number
 
 
-@pytest.mark.parametrize("texts", [SWEPT, SMALL], ids=["sweeps", "mini-batches"])
+@pytest.mark.parametrize(
+    "texts", [pytest.param(SWEPT, id="sweeps"), pytest.param(SMALL, id="mini-batches", marks=pytest.mark.nightly)]
+)
 def test_a_run_on_two_processes_writes_what_a_run_in_one_writes_and_leaves_nothing_else_but_facts_about_workers(
     file, tmp_path, monkeypatch, texts
 ):

@@ -14,8 +14,8 @@ from topiary.engine.gibbs.upper import Hyper
 from topiary.engine.hierarchy.topics import pack_topics
 from topiary.engine.models.dlda import kernel as dlda
 from topiary.engine.pool import Pool
-from topiary.engine.schedule import MOST_SWEPT
 from topiary.engine.settings import SettingError
+from topiary.engine.shared_settings import MOST_SWEPT
 from topiary.engine.streams import INFER, LOCAL, Address
 
 HYPER = Hyper(1.0, 1.0, 1.0, 1.0)
@@ -218,6 +218,7 @@ def test_the_smallest_prior_shape_of_rates_leaves_every_number_finite(kind):
         assert all(np.isfinite(values).all() for values in flatten(state).values())
 
 
+@pytest.mark.nightly  # compiles for a third of a minute
 def test_counts_too_many_for_small_tables_are_the_same_in_large_ones(monkeypatch):
     phi, r = hierarchy(30, 12, 9, seed=2)
     sampler, batch = sampler_of("collapsed"), rows(np.random.default_rng(1).poisson(0.8, (40, 30)))
