@@ -89,6 +89,12 @@ class NewEdit(NamedTuple):
     edit: int = 0
 
 
+def repeat_edit(row: EditRow, step: int) -> NewEdit:
+    """Return an edit of a journal for another run, with its number."""
+    values = {name: getattr(row, name) for name in NewEdit._fields}
+    return NewEdit(**values | {"step": step})
+
+
 def add_edits(db: Database, run: int, new: Sequence[NewEdit]) -> list[EditRow]:
     """Add edits to the journal of a run, all or none; they wait for its worker.
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +18,7 @@ from topiary.app.jobs import launcher, logs
 from topiary.app.jobs.map_work import AFTER_RUN, LEFT, MapRecord, is_making_map
 from topiary.app.jobs.plan import hash_share_origin
 from topiary.app.jobs.progress import FAILED, Notifier
+from topiary.app.machine import lower_priority
 from topiary.engine.contract import Array
 from topiary.engine.document_map import layout
 from topiary.engine.document_map.areas import find_inside
@@ -164,8 +164,7 @@ def make_map_after_run(db: Database, run: int, snapshot: int) -> None:
     StoreError, engine.settings.SettingError
         As `make_map`; LostClaim if the run was resumed or deleted.
     """
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
+    lower_priority(_NICENESS)
     record = MapRecord(db, runs.get_run(db, run), snapshot)
     try:
         make_map(db, run, snapshot, record.write)

@@ -218,6 +218,8 @@ class Hierarchy:
         Names given by users.
     notes : mapping of Node to tuple of Note
         Notes and tags of users, oldest first.
+    edited : mapping of Node to str
+        What edits have asked of topics, and of those that they made.
     image_shape : (rows, columns) or None
         Size of the images when words are pixels, else None.
     names : tuple of (K_l,) int arrays
@@ -301,6 +303,7 @@ class Hierarchy:
     columns: Presentation | None = None
     recurrence: Recurrence | None = None
     notes: Mapping[Node, tuple[Note, ...]] = field(default_factory=dict)
+    edited: Mapping[Node, str] = field(default_factory=dict)
     step: str = "mini-batch"
 
     @property

@@ -16,7 +16,7 @@ from topiary.engine.hierarchy import effects, titles, topics, tree
 from topiary.engine.hierarchy.class_scores import centre_weights
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.quality.background import mark_background
-from topiary.store import corpora, notes, snapshots
+from topiary.store import corpora, edits, notes, snapshots
 from topiary.store.database import Database
 from topiary.store.errors import NotFound
 from topiary.store.run_rows import RunRow
@@ -218,4 +218,19 @@ def read_hierarchy(
     hierarchy = build_hierarchy(
         arrays, words, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
     )
-    return replace(hierarchy, notes=read_topic_notes(db, row.number), step=name_step(row))
+    edited = _list_edited(db, row.number, snapshot.minibatch, words)
+    return replace(hierarchy, notes=read_topic_notes(db, row.number), edited=edited, step=name_step(row))
+
+
+def _list_edited(db: Database, run: int, minibatch: int, words: Sequence[str]) -> dict[Node, str]:
+    """Return what edits before a snapshot have asked of topics: ``keep gold, silver; pin``."""
+    made = [row for row in edits.list_edits(db, run) if row.state == edits.APPLIED and row.step < minibatch]
+    new = {-row.edit: row.topic for row in made}  # as other edits name their topics
+    asked: dict[Node, list[str]] = {}
+    for row in made:
+        what = f"{row.kind} {', '.join(words[word] for word in row.words)}".strip()
+        about = row.topics[:1] if row.kind == "place" else row.topics
+        for topic in dict.fromkeys([row.topic, *(new.get(topic, topic) for topic in about)]):
+            if topic is not None:
+                asked.setdefault(Node(row.layer, topic - 1), []).append(what)
+    return {node: "; ".join(phrases) for node, phrases in asked.items()}

@@ -25,6 +25,7 @@ from topiary.engine.steering.edit import (
     Edit,
     EditRefused,
     EditResult,
+    check_layer,
 )
 from topiary.engine.steering.guide import ABSENT
 
@@ -43,6 +44,7 @@ def apply_edit(draft: Draft, seed: int, edit: Edit) -> EditResult:
     EditRefused
         When the edit cannot be done; the draft is then of no use.
     """
+    check_layer(edit.kind, edit.layer)
     before = draft.topics.copy()
     draft.at = tokens.EditAddress(seed, edit.step, edit.number << PARTS)
     topic, changed, found = _ACTIONS[edit.kind](draft, edit)
@@ -188,8 +190,6 @@ def _remove(draft: Draft, edit: Edit) -> Outcome:
 
 def _split(draft: Draft, edit: Edit) -> Outcome:
     """Divide the tokens of a topic between it and a new one."""
-    if edit.layer != 1:
-        raise EditRefused("only topics of layer 1 can be split; split the topics below this one")
     old = draft.find_column(1, _take_one(edit))
     _require_tokens(draft, "a split")
     k = _choose_column(draft, (), kept=old)

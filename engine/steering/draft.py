@@ -87,7 +87,7 @@ class Draft:
             raise EditRefused(f"layer {layer} of this run cannot be edited; choose a layer from 1 to {len(self.phi)}")
         found = np.flatnonzero(self.names[layer - 1] == name)
         if not len(found) or (alive and self.is_removed(layer)[found[0]]):
-            raise EditRefused(f"layer {layer} has no topic in column {name}; choose one that the run still has")
+            raise EditRefused(f"there is no topic L{layer}:{name + 1} any more; choose one that the run still has")
         return int(found[0])
 
     def set_column(self, layer: int, k: int, weights: FloatArray) -> None:

@@ -497,10 +497,9 @@ def _list_below(folder: Path) -> list[Path]:
         entries = [each for each in folder.iterdir() if not each.name.startswith(".")]
         if not entries or any(each.is_file() and each.name not in _SLACK_LISTS for each in entries):
             return []
-        below = sorted(file for each in entries if each.is_dir() for file in each.rglob("*") if file.is_file())
+        below = [file for each in sorted(entries) if each.is_dir() for file in packing.list_visible(each)]
     except OSError:
         return []
-    below = [file for file in below if not file.name.startswith(".")]
     if not below or any(packing.find_suffix(file) != ".json" for file in below):
         return []
     return below if recognise_json(below[0]) else []

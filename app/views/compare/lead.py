@@ -19,7 +19,7 @@ from topiary.app.views.compare.labels import LabelAccuracy, describe_cost
 from topiary.app.views.compare.table import describe_absence, describe_likeness, format_margin, format_share_change
 from topiary.app.views.compare.trees import ABSENT, find_overlay
 from topiary.app.views.html import render
-from topiary.app.views.markup import draw_title, write_element
+from topiary.app.views.markup import draw_title, mark_edited, write_element
 from topiary.app.views.run_facts import RunFacts, format_estimate
 from topiary.app.views.runs.new_run_form import describe_setting, format_value
 from topiary.app.views.text import escape, format_percent, shorten, write_title
@@ -313,7 +313,8 @@ def _draw_content(comparison: Comparison, pair: Pair, side: Side, share: str) ->
     """Return the title of a topic with its share, and its words, or its picture with the name if it has one."""
     node, hierarchy = pair.on(side) or Node(0, 0), comparison.hierarchy(side)
     shown = hierarchy.name(node) if has_pictures(hierarchy) else hierarchy.title(node)
-    name = f'<span class="cm-strip-top"><strong>{draw_title(shown or "")}</strong><small>{share}</small></span>'
+    title = f"{draw_title(shown or '')}{mark_edited(hierarchy, node)}"
+    name = f'<span class="cm-strip-top"><strong>{title}</strong><small>{share}</small></span>'
     if has_pictures(hierarchy):
         return f'{name}<img src="{draw_atom_uri(hierarchy, node)}" alt="picture of topic {format_identity(node)}">'
     change = comparison.words(pair)

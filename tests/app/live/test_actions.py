@@ -13,6 +13,7 @@ from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs import launcher, logs, process, progress
 from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.run_rules import RunRequest
+from topiary.app.live import actions as action_module
 from topiary.app.live.actions import Actions, Indexing
 from topiary.app.live.feed import Feed
 from topiary.app.live.visitor import NotAllowed, Visitor
@@ -238,6 +239,9 @@ def test_missing_indexes_are_made_and_the_notice_goes_when_they_are(planted, mon
     monkeypatch.setattr(progress, "post_import", said.append)
     made = Indexing(planted.url, lambda: looked.append(1))
     assert full_text.list_unindexed(planted) == [1]
+    made.work()  # the corpus has just been imported, and its importer makes the index
+    assert said == []
+    monkeypatch.setattr(action_module, "IMPORT_PAUSE", 0.0)
     made.work()
     assert full_text.list_unindexed(planted) == []
     assert said[0].notice.sentence.startswith("preparing the search, ")
@@ -264,6 +268,7 @@ def test_a_store_that_cannot_be_written_is_no_end_of_the_server(tmp_path, caplog
 
 def test_closing_ends_the_work_after_the_documents_in_hand(planted, monkeypatch):
     monkeypatch.setattr(full_text, "_AT_ONCE", 1)
+    monkeypatch.setattr(action_module, "IMPORT_PAUSE", 0.0)
     made = Indexing(planted.url, lambda: None)
     made._closing.set()
     made.work()

@@ -19,6 +19,7 @@ from topiary.app.views.compare.lead import (
     choose_largest,
     describe_yardsticks,
     draw_lead,
+    draw_pair,
     draw_strip,
     find_opening,
 )
@@ -121,6 +122,16 @@ def test_runs_with_the_same_topics_have_no_mark():
     page = draw_strip(same()[0], 0)
     assert [len(row) for row in list_cells(page)] == [TOPICS, TOPICS]
     assert page.count("<ins>") == page.count("<del>") == 1  # of the legend
+
+
+def test_topics_that_were_edited_have_a_mark_that_says_how_on_their_side_alone():
+    comparison = same()[0]
+    largest = choose_largest(comparison)[0]
+    edited = replace(comparison, b=replace(comparison.b, edited={largest.b: "keep <i>; pin"}))
+    above, below = list_cells(draw_strip(edited, 0))
+    assert "✎" not in "".join([*above, *below[1:]])
+    assert 'title="Edited by hand: keep &lt;i&gt;; pin"' in below[0]
+    assert "✎" in draw_pair(edited, largest, one_run=False)
 
 
 def test_words_that_differ_are_marked_on_their_side_alone():
