@@ -10,6 +10,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 ROOT = _HERE.parent  # the folder that contains app, engine, store and assets
+LOOPBACK = ("127.0.0.1", "localhost", "::1")  # this machine, as a host
 LARGEST_UPLOAD = 8 << 30  # bytes that browsers may send for one corpus, unless the server has another limit
 
 
@@ -63,6 +64,12 @@ def count_processors() -> int:
     """Return the number of processors, or the number in the environment variable TOPIARY_CPUS."""
     setting = os.environ.get("TOPIARY_CPUS", "")
     return int(setting) if setting.isdecimal() and int(setting) > 0 else os.cpu_count() or 1
+
+
+def lower_priority(steps: int) -> None:
+    """Let this process give way to those that someone waits for, such as the worker of a run."""
+    if hasattr(os, "nice"):
+        os.nice(steps)
 
 
 def explain_full_disk(error: OSError) -> str:

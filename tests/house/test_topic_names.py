@@ -27,7 +27,7 @@ from topiary.app.pages.components import Board, TreeView
 from topiary.app.plots.read import Source
 from topiary.app.plots.request import KINDS, FigureRequest, plot_figure
 from topiary.app.views.top_bar import PAGES
-from topiary.store import annotations, corpora, runs, snapshots
+from topiary.store import corpora, notes, runs, snapshots
 from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
@@ -51,6 +51,7 @@ SAYING = {
     "infer": ["infer 1 {text}", "infer 1 {text} --json"],
     "notes": [f"notes 1 --add thorny --topic {TOPIC}", "notes 1", "notes 1 --json"],
     "carry": ["carry 1 2", "carry 1 2 --json"],
+    "names": ["names 1", "names 1 --json"],
 }
 # What each command that writes a file is given; a test of files reads what it wrote.
 WRITING = {
@@ -75,6 +76,7 @@ TAKING = {  # every command with an option that takes a topic, and what it is gi
     "report": "report 1 --no-quotes --output {file}.html",
     "figure": "figure 1 tree --output {file}.svg",
     "notes": "notes 1",
+    "names": "names 1",
     "refine": "refine 1 --share 0.5",
 }
 WITHOUT_TOPICS = {"contexts", "perplexity", "steps"}  # tables and figures
@@ -101,7 +103,7 @@ def store(tmp_path, plain_model):
             arrays = inference_samples.arrays() | {"r": np.array([1.0, 2.0])}
             snapshots.append_snapshot(db, row.number, row.attempt, minibatch + row.number, 0.5, arrays)
         runs.finish_run(db, row.number, row.attempt, "finished")
-    annotations.set_label(db, 1, 1, int(TOPIC[3:]), NAME)
+    notes.set_label(db, 1, 1, int(TOPIC[3:]), NAME)
     complete_shares(db, first, find_snapshot_at(db, first, None))
     db.close()
     (tmp_path / "text.txt").write_text("rose hedge goal score doctor drug orbit moon")

@@ -74,6 +74,7 @@ def test_texts_in_memory_become_a_corpus_with_labels(store, corpus):
         corpus.search("rose hedge", n=3).index.tolist()
         == [number for number, text in enumerate(report["text"]) if "rose" in text and "hedge" in text][:3]
     )
+    assert len(corpus.search("ose")) == 0  # the index, made now, knows words by their beginnings
     assert corpus.counts().shape == (120, 16)
     assert corpus.counts().sum() == 20 * 120
     assert sorted(corpus.vocabulary) == sorted(word for words in WORDS.values() for word in words)
@@ -340,6 +341,13 @@ def test_names_of_a_run_and_of_its_topics_can_be_given(run):
     run.rename("second")
     assert run.name == "second"
     run.rename("first")
+
+
+def test_names_of_topics_are_proposed(run):
+    found = run.propose_names()
+    assert (found.index.name, found.columns.tolist()) == ("topic", ["title", "name", "part", "times"])
+    with pytest.raises(LookupError, match="has no layer 9"):
+        run.propose_names(9)
 
 
 def test_a_run_is_paused_resumed_stopped_and_deleted(store, corpus, monkeypatch):
