@@ -93,7 +93,7 @@ class DocumentFilter(NamedTuple):
     subject : str
         Identity of a topic, such as "L1:3", of which the documents that use it most are listed; "" = any.
     badly : bool
-        Only those that the topics explain badly (:mod:`engine.lens.explained`), the worst first.
+        Only those that the topics explain badly (:mod:`engine.lens.typical`), the worst first.
     """
 
     text: str = ""
@@ -106,6 +106,11 @@ class DocumentFilter(NamedTuple):
     def node(self) -> Node | None:
         """The topic of ``subject``."""
         return parse_identity(self.subject)
+
+    @property
+    def ranked(self) -> Node | None:
+        """The topic by whose share documents are ordered: that of ``subject``, or one that has to be the strongest."""
+        return self.node or next(filter(None, (parse_condition(text).strongest for text in self.where)), None)
 
     @property
     def reads_shares(self) -> bool:
@@ -180,10 +185,11 @@ def select_documents(
         Numbers of documents, of which those are selected that all filters select, in this order.
     """
     numbers: Array | None = None
-    if wanted.node is not None:
+    ranked = wanted.ranked
+    if ranked is not None:
         numbers = np.zeros(0, dtype=np.int64)
-        if hierarchy is not None and hierarchy.has(wanted.node):
-            numbers = order_documents(hierarchy, wanted.node).numbers
+        if hierarchy is not None and hierarchy.has(ranked):
+            numbers = order_documents(hierarchy, ranked).numbers
             numbers = numbers[numbers < corpus.documents]
     if wanted.text.strip():
         with_text = corpora.find_documents(db, corpus.number, wanted.text, is_wanted)

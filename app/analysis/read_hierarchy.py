@@ -16,7 +16,7 @@ from topiary.engine.hierarchy import effects, titles, topics, tree
 from topiary.engine.hierarchy.class_scores import centre_weights
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.quality.background import mark_background
-from topiary.store import annotations, corpora, snapshots
+from topiary.store import corpora, edits, notes, snapshots
 from topiary.store.database import Database
 from topiary.store.errors import NotFound
 from topiary.store.run_rows import RunRow
@@ -214,8 +214,23 @@ def read_hierarchy(
     """Read the hierarchy of a snapshot from the store; a ``vocabulary`` that is given is not read again."""
     corpus = corpora.get_corpus(db, row.corpus)
     words = corpora.read_vocabulary(db, row.corpus) if vocabulary is None else vocabulary
-    arrays, names = snapshots.load_snapshot(db, snapshot.number), annotations.list_labels(db, row.number)
+    arrays, names = snapshots.load_snapshot(db, snapshot.number), notes.list_labels(db, row.number)
     hierarchy = build_hierarchy(
         arrays, words, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
     )
-    return replace(hierarchy, notes=read_topic_notes(db, row.number), step=name_step(row))
+    edited = _list_edited(db, row.number, snapshot.minibatch, words)
+    return replace(hierarchy, notes=read_topic_notes(db, row.number), edited=edited, step=name_step(row))
+
+
+def _list_edited(db: Database, run: int, minibatch: int, words: Sequence[str]) -> dict[Node, str]:
+    """Return what edits before a snapshot have asked of topics: ``keep gold, silver; pin``."""
+    made = [row for row in edits.list_edits(db, run) if row.state == edits.APPLIED and row.step < minibatch]
+    new = {-row.edit: row.topic for row in made}  # as other edits name their topics
+    asked: dict[Node, list[str]] = {}
+    for row in made:
+        what = f"{row.kind} {', '.join(words[word] for word in row.words)}".strip()
+        about = row.topics[:1] if row.kind == "place" else row.topics
+        for topic in dict.fromkeys([row.topic, *(new.get(topic, topic) for topic in about)]):
+            if topic is not None:
+                asked.setdefault(Node(row.layer, topic - 1), []).append(what)
+    return {node: "; ".join(phrases) for node, phrases in asked.items()}

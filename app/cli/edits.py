@@ -7,14 +7,18 @@ from topiary.app.analysis.hierarchy import parse_identity
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.cli.console import UserError, find_run, name_topics, notify, print_json, print_table, say
 from topiary.app.jobs import launcher, steering
-from topiary.app.jobs.edit_orders import EditOrder
+from topiary.app.jobs.edit_orders import EditOrder, list_steerable
+from topiary.app.jobs.edit_previews import find_hints, preview_edit
 from topiary.app.jobs.plan import name_step
+from topiary.app.names import plural
+from topiary.app.views.steer import suggest_edits
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import EditRefused
 from topiary.store.database import Database, open_existing
 from topiary.store.run_rows import RunRow
 
 APPLY = "apply"  # makes the edits that wait
+SUGGEST = "suggest"  # lists edits that may be worth while
 
 
 def edit(arguments: argparse.Namespace) -> int:
@@ -29,6 +33,8 @@ def edit(arguments: argparse.Namespace) -> int:
             return _undo(db, row, arguments.undo)
         if arguments.action == APPLY:
             return _apply(db, row, arguments.train)
+        if arguments.action == SUGGEST:
+            return _suggest(db, row, as_json=arguments.json)
         if arguments.action is not None:
             return _add(db, row, arguments)
     except (EditRefused, LookupError) as error:
@@ -37,15 +43,44 @@ def edit(arguments: argparse.Namespace) -> int:
 
 
 def _add(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
-    """Add an edit, and print its number."""
+    """Add an edit, and print its number; with ``--preview`` print what it would do, and add nothing."""
     named = [term for term in arguments.terms if parse_identity(term) is not None]
     words = tuple(term for term in arguments.terms if term not in named)
-    order = EditOrder(
-        arguments.action, _find_topics(db, row, named), words, arguments.layer, arguments.strength, arguments.name
-    )
+    order = EditOrder(arguments.action, _find_topics(db, row, named), words, arguments.strength, arguments.name)
+    if arguments.preview:
+        return _preview(db, row, order, as_json=arguments.json)
     (added,) = steering.queue_edits(db, row.number, [order])
     notify(steering.summarize_waiting(row, 1))
     say(added.edit)
+    return 0
+
+
+def _preview(db: Database, row: RunRow, order: EditOrder, *, as_json: bool) -> int:
+    """Print the topics that an edit would make and change."""
+    preview = preview_edit(db, row, order)
+    rows = preview.list_rows()
+    if as_json:
+        print_json(rows)
+        return 0
+    notify(
+        f"tried at {preview.moment}, not made: {plural(preview.tokens, 'token')} of "
+        f"{plural(preview.documents, 'document')} would move"
+    )
+    table = [(each["topic"], f"{each['share']:.1%}", each["documents"], " ".join(each["words"])) for each in rows]
+    print_table(("topic", "share", "documents", "words"), table, "it would move no token of layer 1")
+    return 0
+
+
+def _suggest(db: Database, row: RunRow, *, as_json: bool) -> int:
+    """Print edits that may be worth while, each as it is written."""
+    hints = find_hints(db, row)
+    if isinstance(hints, str):
+        notify(f"merges are judged by the likeness of words: {hints}")
+    found = suggest_edits(StoreReader(db).hierarchy_at(row), list_steerable(db, row)[0], hints)
+    if as_json:
+        print_json([{"edit": each.command, "why": each.sentence} for each in found])
+    else:
+        print_table(("edit", "why"), [(each.command, each.sentence) for each in found], "nothing to suggest")
     return 0
 
 

@@ -226,14 +226,16 @@ def _add_edit(commands: "argparse._SubParsersAction[Parser]") -> None:
     _add_run(edit)
     action_help = (
         "seed, keep, out, ban, pin, unpin, merge, split, remove or place; or apply, to have edits that wait made; "
+        "or suggest, for edits that may be worth while; "
         "without it, the journal is listed"
     )
     edit.add_argument("action", nargs="?", metavar="EDIT", help=action_help)
     terms_help = "topics, such as L1:3, and words: seed WORDS, keep TOPIC WORDS, merge TOPIC TOPIC, place TOPIC PARENT"
     edit.add_argument("terms", nargs="*", metavar="TERM", help=terms_help)
     strength_help = "how much words of seed and keep weigh from then on (default: medium)"
+    preview_help = "print what the edit would do to the topics that the run has now, and add nothing"
+    edit.add_argument("--preview", action="store_true", help=preview_help)
     edit.add_argument("--strength", choices=("weak", "medium", "strong"), default="medium", help=strength_help)
-    edit.add_argument("--layer", type=read_whole(1), default=1, help="of seed: layer of the new topic (default 1)")
     edit.add_argument("--name", type=read_name, default="", help="of seed and split: a name for the new topic")
     train_help = "of apply: steps that a finished run is trained on (default 50)"
     edit.add_argument("--train", type=read_whole(1), default=50, metavar="STEPS", help=train_help)

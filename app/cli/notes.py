@@ -12,7 +12,6 @@ from topiary.app.export.topics import list_topics
 from topiary.app.jobs import logs
 from topiary.app.machine import find_user
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import annotations
 from topiary.store import notes as notes_of
 from topiary.store.database import Database, open_existing
 from topiary.store.run_rows import RunRow
@@ -153,7 +152,7 @@ def _name_topic(db: Database, row: RunRow, nodes: Sequence[Node], name: str) -> 
     if len(nodes) != 1:
         raise UserError("--give names one topic; give --topic with its number, such as --topic L1:4")
     topic, given = f"topic {format_identity(nodes[0])}", " ".join(name.split())
-    annotations.set_label(db, row.number, nodes[0].layer, nodes[0].column + 1, given)
+    notes_of.set_label(db, row.number, nodes[0].layer, nodes[0].column + 1, given)
     logs.record_action(db.place, f"named {topic} of run {row.number} {given}")
     say(f"named {topic} {given}" if given else f"{topic} has no name now")
     return 0

@@ -25,6 +25,7 @@ from topiary.engine.steering.edit import (
     STRENGTHS,
     UNPIN,
     EditRefused,
+    check_layer,
 )
 from topiary.store import corpora, edits
 from topiary.store.database import Database
@@ -59,12 +60,11 @@ FORMS: Mapping[str, EditForm] = {
 
 
 class EditOrder(NamedTuple):
-    """An edit as a user asks for it; ``layer`` is that of a new topic, and ``name`` its name."""
+    """An edit as a user asks for it; ``name`` is that of a new topic, which is made in layer 1."""
 
     kind: str
     topics: tuple[Node, ...] = ()
     words: tuple[str, ...] = ()
-    layer: int = 1
     strength: str = "medium"
     name: str = ""
 
@@ -84,13 +84,15 @@ def check_order(order: EditOrder, numbers: Mapping[str, int]) -> NewEdit:
         )
     if order.kind == MERGE and (layers[0] != layers[1] or order.topics[0] == order.topics[1]):
         raise EditRefused(f"two different topics of one layer are merged, as in {form.example!r}")
+    layer = layers[0] if layers else 1
+    check_layer(order.kind, layer)
     if order.strength not in STRENGTHS:
         raise EditRefused(f"the strength of an edit is {', '.join(STRENGTHS)}; got {order.strength!r}")
     words = find_words(order.words, numbers)
     if len(words) < form.words:
         raise EditRefused(f"an edit to {form.meaning} needs {form.words} different words, as in {form.example!r}")
     topics = tuple(node.column + 1 for node in order.topics)
-    return NewEdit(order.kind, layers[0] if layers else order.layer, topics, words, order.strength, order.name.strip())
+    return NewEdit(order.kind, layer, topics, words, order.strength, order.name.strip())
 
 
 def number_words(vocabulary: Sequence[str]) -> dict[str, int]:
@@ -188,7 +190,8 @@ def describe_result(row: EditRow) -> str:
         return "waits"
     if row.state != APPLIED:
         return f"{'refused: ' if row.state == REFUSED else ''}{row.message}"
-    made = f"made L{row.layer}:{row.topic}; " if row.topic is not None else ""
+    found = f"L{row.layer}:{row.topic} is about these words already and keeps them; " if row.message else ""
+    made = found or (f"made L{row.layer}:{row.topic}; " if row.topic is not None else "")
     changed = f"{plural(len(row.changed), 'topic')} changed, {plural(row.tokens, 'token')} moved"
     before, after = (
         f"{each:,.1f}" if each is not None else "" for each in (row.perplexity_before, row.perplexity_after)

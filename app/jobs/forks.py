@@ -9,8 +9,9 @@ from topiary.engine import models, settings
 from topiary.engine.gpu.memory import NAME
 from topiary.engine.settings import Setting
 from topiary.engine.shared_settings import EncoderSettings
-from topiary.store import corpora, runs, snapshots
+from topiary.store import corpora, edits, runs, snapshots
 from topiary.store.database import Database
+from topiary.store.edits import NewEdit
 from topiary.store.errors import Conflict, DamagedRow, NotFound, StoreError
 from topiary.store.run_rows import RunRow
 from topiary.store.snapshots import SnapshotRow
@@ -224,7 +225,14 @@ def _create_like(db: Database, row: RunRow, values: dict[str, Any], seed: int) -
         name=row.name,
         fork=row.parent_snapshot,
         group=row.run_group,
+        edits=_repeat_edits(db, row),
     )
+
+
+def _repeat_edits(db: Database, row: RunRow) -> list[NewEdit]:
+    """Return the edits of a run that mean the same with another seed: they name words, or topics made of words."""
+    own = [each for each in edits.list_edits(db, row.number) if each.step > 0 and each.state != edits.WITHDRAWN]
+    return [edits.repeat_edit(each, each.step) for each in own if not each.topics or each.topics[0] < 0]
 
 
 def _lacked_memory(row: RunRow) -> bool:

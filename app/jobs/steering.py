@@ -17,7 +17,7 @@ from topiary.app.machine import find_user
 from topiary.app.names import plural
 from topiary.store import corpora, edits, runs
 from topiary.store.database import Database
-from topiary.store.edits import APPLIED, WAITING, EditRow, NewEdit
+from topiary.store.edits import APPLIED, WAITING, EditRow, repeat_edit
 from topiary.store.errors import Conflict
 from topiary.store.run_rows import RunRow
 
@@ -117,12 +117,6 @@ def undo_edit(db: Database, run: int, number: int, who: str = "") -> RunRow:
         control.stop_run(db, run, who)
     (made,), _ = control.start_runs(db, request, who, f" to undo edit {number} of run {run}")
     return made
-
-
-def repeat_edit(row: EditRow, step: int) -> NewEdit:
-    """Return an edit of a journal for another run, with its number."""
-    values = {name: getattr(row, name) for name in NewEdit._fields}
-    return NewEdit(**values | {"step": step})
 
 
 def summarize_waiting(row: RunRow, n_edits: int, steps: int = MORE) -> str:

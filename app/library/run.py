@@ -16,17 +16,19 @@ from topiary.app.analysis.shares import find_placed_snapshot
 from topiary.app.export.records import list_all_facts
 from topiary.app.export.topics import add_run_note, list_run_notes
 from topiary.app.jobs import control, launcher, logs, steering
-from topiary.app.jobs.edit_orders import EditOrder
+from topiary.app.jobs.control import ENDED, describe_end, follow_run, show_progress
+from topiary.app.jobs.edit_orders import EditOrder, list_steerable
+from topiary.app.jobs.edit_previews import find_hints, preview_edit
 from topiary.app.jobs.estimates import choose_headline, read_latest
 from topiary.app.jobs.forks import find_origin, format_default
 from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.topic_guide import convert_guide, read_guide
-from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from topiary.app.names import BROKEN
 from topiary.app.views.run_facts import format_estimate
-from topiary.store import annotations, events, notes, snapshots
+from topiary.app.views.steer import suggest_edits
+from topiary.store import events, notes, snapshots
 from topiary.store import points as run_points
 from topiary.store.errors import NotFound
 from topiary.store.points import Point
@@ -335,7 +337,6 @@ class Run(RunBridges, RunEvidence):
         *,
         topics: Sequence[str] | str = (),
         words: Sequence[str] | str = (),
-        layer: int = 1,
         strength: str = "medium",
         name: str = "",
         author: str | None = None,
@@ -347,16 +348,14 @@ class Run(RunBridges, RunEvidence):
         Parameters
         ----------
         kind : str
-            "seed" makes a new topic from words; "keep" and "out" keep words in a topic or out of it; "ban" keeps words
-            out of all topics; "pin" keeps a topic as it is, until "unpin"; "merge" moves the words of the second topic
-            into the first; "split" makes two topics of one; "remove" gives the words of a topic to the others; "place"
-            puts a topic below one of the layer above.
+            "seed" makes a new topic of layer 1 from words; "keep" and "out" keep words in a topic or out of it; "ban"
+            keeps words out of all topics; "pin" keeps a topic as it is, until "unpin"; "merge" moves the words of the
+            second topic into the first; "split" makes two topics of one; "remove" gives the words of a topic to the
+            others; "place" puts a topic below one of the layer above.
         topics : sequence of str
             Topics such as ``"L1:17"``.
         words : sequence of str
             Words of the corpus.
-        layer : int, default=1
-            Layer of a new topic.
         strength : {"weak", "medium", "strong"}
             How much the words of "seed" and "keep" weigh from then on.
         name : str
@@ -371,12 +370,43 @@ class Run(RunBridges, RunEvidence):
         LookupError
             When there is no such topic.
         """
-        named = [topics] if isinstance(topics, str) else list(topics)
-        nodes = self.hierarchy(None).find_topics(named) if named else []
-        listed = (words,) if isinstance(words, str) else tuple(words)
-        order = EditOrder(kind, tuple(nodes), listed, layer, strength, name)
+        order = self._write_order(kind, topics, words, strength, name)
         (added,) = steering.queue_edits(self._opened.db, self.number, [order], author)
         return added.edit
+
+    def preview_edit(
+        self, kind: str, *, topics: Sequence[str] | str = (), words: Sequence[str] | str = ()
+    ) -> pd.DataFrame:
+        """Return the topics of layer 1 that an edit would make and change, by identity; nothing is changed.
+
+        It is tried on the topics of all tokens at the last checkpoint.  Columns: their first words, their tokens, the
+        documents that have some of them, and their shares in the tokens of all these topics.
+
+        Raises
+        ------
+        EditRefused
+            When it cannot be done, or cannot be tried; the message says why.
+        """
+        preview = preview_edit(self._opened.db, self._row, self._write_order(kind, topics, words))
+        return pd.DataFrame(preview.list_rows(), columns=["topic", "words", "tokens", "documents", "share"]).set_index(
+            "topic"
+        )
+
+    def suggest_edits(self) -> pd.DataFrame:
+        """Return edits that may be worth while, as they are written on the command line, and why; none is made.
+
+        Merges and splits are judged by the likelihood where the topics of all tokens are known, else merges by the
+        likeness of words.
+        """
+        db, row = self._opened.db, self._row
+        found = suggest_edits(self.hierarchy(None), list_steerable(db, row)[0], find_hints(db, row))
+        return pd.DataFrame([(each.command, each.sentence) for each in found], columns=["edit", "why"])
+
+    def _write_order(self, kind: str, topics: Sequence[str] | str, words: Sequence[str] | str, *rest: str) -> EditOrder:
+        """Return an edit of topics of the newest snapshot."""
+        named = [topics] if isinstance(topics, str) else list(topics)
+        nodes = self.hierarchy(None).find_topics(named) if named else []
+        return EditOrder(kind, tuple(nodes), (words,) if isinstance(words, str) else tuple(words), *rest)
 
     @property
     def edits(self) -> pd.DataFrame:
@@ -431,7 +461,7 @@ class Run(RunBridges, RunEvidence):
             When there is no such topic.
         """
         node = self.hierarchy(None).find_topic(topic)
-        annotations.set_label(self._opened.db, self.number, node.layer, node.column + 1, name)
+        notes.set_label(self._opened.db, self.number, node.layer, node.column + 1, name)
         self._record(f"named topic {format_identity(node)} of", f" {name}")
 
     def notes(self, topic: str | None = None, document: int | None = None) -> pd.DataFrame:

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 import panel as pn
 from panel.viewable import Viewable
 
+from topiary.app.analysis.filters import Condition
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
+from topiary.app.analysis.refinements import SHARE
 from topiary.app.export import trees
 from topiary.app.pages.components import Board, Message, TreeView
 from topiary.app.pages.explore_reading import (
@@ -42,15 +44,27 @@ from topiary.app.pages.topic_documents import TopicDocuments
 from topiary.app.pages.topic_names import NameProposer
 from topiary.app.pages.topic_trends import TopicTrends
 from topiary.app.views.documents.documents_form import MAP
-from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
+from topiary.app.views.explore.cards import (
+    SearchResult,
+    TopicMarks,
+    WordPassages,
+    draw_topic_list,
+    draw_word_card,
+    find_topics,
+)
 from topiary.app.views.explore.controls import (
     ControlState,
+    describe_tree,
     draw_controls,
     draw_map_foot,
     draw_map_legend,
+    draw_rows,
+    draw_share_bar,
     draw_tiles_foot,
     draw_tree_foot,
     list_everywhere,
+    list_top_rows,
+    list_tree_rows,
 )
 from topiary.app.views.explore.detail import (
     MUCH,
@@ -59,11 +73,9 @@ from topiary.app.views.explore.detail import (
     PanelState,
     draw_column_topics,
     draw_missing_topic,
+    draw_small_trends,
     draw_topic,
 )
-from topiary.app.views.explore.small_trends import draw_small_trends
-from topiary.app.views.explore.tree_head import describe_tree, draw_rows, draw_share_bar, list_top_rows, list_tree_rows
-from topiary.app.views.explore.word_card import WordPassages, draw_word_card
 from topiary.app.views.filters import draw_selection
 from topiary.app.views.save_report import ReportScope, list_report_scopes
 from topiary.app.views.tree.layout import WIDE
@@ -80,7 +92,7 @@ from topiary.app.views.tree.opening import (
     list_top_topics,
 )
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree, reveal_topic
-from topiary.app.views.tree.tiles import TileRows, TilesChoice, describe_shares, draw_tiles
+from topiary.app.views.tree.tiles import TileRows, TilesChoice, describe_shares, draw_tiles, has_tiles
 from topiary.app.views.tree.tree_svg import draw_more_offer
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.notes import NewNote
@@ -358,7 +370,9 @@ class ExplorePage(TreePage):
 
     @on("map")
     def _show_on_map(self, topic: Node) -> None:
-        self._put(page="documents", tab=MAP, layer=topic.layer, topic=topic.column + 1)
+        own = str(Condition(format_identity(topic), f"{100 * SHARE:g}%.."))
+        where = self._view.where if own in self._view.where else (*self._view.where, own)
+        self._put(page="documents", tab=MAP, where=where, table_page=1)
 
     @on("root")
     def _make_root(self, hierarchy: Hierarchy, topic: Node) -> None:
@@ -563,7 +577,7 @@ class ExplorePage(TreePage):
         is_chosen = self._view.picture == "topics" and all(
             getattr(self._view, field) == DEFAULTS[field] for field in _TREE_FIELDS
         )
-        return is_chosen and hierarchy.n_layers > 1 and hierarchy.image_shape is None
+        return is_chosen and has_tiles(hierarchy)
 
     def _name_picture(self, hierarchy: Hierarchy) -> str:
         if self._is_tiled(hierarchy):

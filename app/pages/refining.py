@@ -21,7 +21,7 @@ from topiary.app.jobs.run_rules import NewRunError, RunRequest
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.filters import find_placed, open_documents
 from topiary.app.pages.messages import MessagePart, on
-from topiary.app.pages.session import ANOTHER_RUN, Context
+from topiary.app.pages.session import ANOTHER_RUN, FROM_DOCUMENTS, Context
 from topiary.app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look, draw_run_origin
 from topiary.app.views.text import end_sentence
 from topiary.app.views.tree.opening import list_top_topics
@@ -84,6 +84,12 @@ class CorpusRefiner(MessagePart):
         node, least = parse_identity(str(message["id"])), next((each for each in SHARES if f"{each:g}" == share), None)
         if node is not None and least is not None:
             self._start({"topic": node, "share": least, "where": self._view.where})
+
+    @on("seed-topic")
+    def _begin_topic(self) -> None:
+        """Begin a new topic, on the page Steer, with the words of the documents that are selected."""
+        where = tuple(dict.fromkeys((*self._view.where, *self._conditions())))
+        self._put(page="steer", tab=FROM_DOCUMENTS, where=where, query=self._query())
 
     @on("open-run")
     def _open_run(self, number: int, topic: Node | None = None) -> None:

@@ -257,6 +257,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 ALWAYS = ("page", "run")  # in every link
+FROM_DOCUMENTS = "seed"  # the tab of Steer that begins a new topic with the documents that the conditions select
 
 ANOTHER_RUN = {
     name: DEFAULTS[name]

@@ -1,44 +1,39 @@
 """The page Steer: tell the topics of a run what you know, have it applied, and see what it changed."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import panel as pn
 from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from topiary.app.analysis.journal import JournalEntry
-from topiary.app.jobs.edit_orders import FORMS, EditOrder, check_order, list_steerable, number_words
+from topiary.app.jobs.edit_orders import FORMS, EditOrder, check_order, number_words
+from topiary.app.jobs.edit_previews import EditHints, find_hints
 from topiary.app.jobs.plan import name_step
 from topiary.app.live.ticks import Tick
 from topiary.app.names import plural
 from topiary.app.pages.components import Board, TreeView
-from topiary.app.pages.measured import find_topics
-from topiary.app.pages.messages import LatestRequest, TreePage, list_moments, on
-from topiary.app.pages.session import ANOTHER_RUN, Context
-from topiary.app.views.explore.controls import SnapshotOption
-from topiary.app.views.steer import SteerContents, draw_steer_head, draw_steer_note, draw_steering
+from topiary.app.pages.messages import LatestRequest, TreePage, on
+from topiary.app.pages.session import ANOTHER_RUN, FROM_DOCUMENTS, Context, View
+from topiary.app.pages.steer_reading import SteerAnswer, read_seeds, read_steering, try_edit
+from topiary.app.views.steer import (
+    EditTrial,
+    SeedSource,
+    SteerContents,
+    draw_steer_head,
+    draw_steer_note,
+    draw_steering,
+)
+from topiary.app.views.text import write_sentence
 from topiary.app.views.tree.layout import WIDE
 from topiary.app.views.tree.tiles import TileRows, TilesChoice, draw_tiles
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.steering.edit import SEED, STRENGTHS, EditRefused
+from topiary.engine.steering.edit import SEED, SPLIT, STRENGTHS, EditRefused
 from topiary.store.run_rows import RunRow
 
-_WATCHED = ["page", "run", "snapshot", "layer", "topic"]
+_WATCHED = ["page", "run", "snapshot", "layer", "topic", "tab", "where", "query"]
 _MOST_DRAFTS = 100
-
-
-class _SteerAnswer(NamedTuple):
-    """What was read of a run; without topics, a sentence says why there are none."""
-
-    run: int
-    snapshot: int
-    note: str = ""
-    hierarchy: Hierarchy | None = None
-    journal: tuple[JournalEntry, ...] = ()
-    moments: tuple[SnapshotOption, ...] = ()
-    steers: frozenset[str] = frozenset()
-    refusal: str = ""
 
 
 class SteerPage(TreePage):
@@ -50,10 +45,9 @@ class SteerPage(TreePage):
         self._board = Board(on_message=self.handle, sheets=["explore", "steer"], css_classes=["st-body"])
         super().__init__(context, {"": self._tree}, (self._head, self._board), aspect=WIDE)
         self._is_exact = True
-        self._answer: _SteerAnswer | None = None
         self._rows: TileRows | None = None
-        self._drafts: list[EditOrder] = []
         self._strength = "medium"
+        self._forget_run()
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._fetch)
         self.page = pn.Row(
             self._head, self._tree, self._board,
@@ -63,6 +57,17 @@ class SteerPage(TreePage):
         context.on_tick(self._on_tick)
         self._fetch()
 
+    def _forget_run(self) -> None:
+        """Forget everything about the run that was on screen."""
+        self._answer: SteerAnswer | None = None
+        self._drafts: list[EditOrder] = []
+        self._trials: dict[tuple[str, ...], EditTrial] = {}  # of drafts of new topics, by their words
+        self._split: tuple[Node, EditTrial | None] | None = None  # the topic whose halves are shown or on their way
+        self._hints: EditHints | str | None = None
+        self._hints_of: tuple[object, ...] = ()
+        self._seeds: SeedSource | None = None
+        self._seeds_of: tuple[object, ...] = ()
+
     # ------------------------------------------------------------- reading
 
     def _on_view(self, *events: Any) -> None:
@@ -71,9 +76,11 @@ class SteerPage(TreePage):
         answer = self._answer
         if answer is None or {event.name for event in events} & {"page", "run", "snapshot"}:
             if answer is not None and answer.run != self._view.run:
-                self._answer, self._drafts, self._rows = None, [], None
+                self._rows = None
+                self._forget_run()
             self._fetch()
         else:
+            self._fetch_seeds()
             self._draw()
 
     def _on_tick(self, tick: Tick) -> None:
@@ -84,21 +91,46 @@ class SteerPage(TreePage):
         key = self._view.run, self._view.snapshot
         if self._answer is None:
             self._draw()
-        self._latest.send(key, partial(self._read, *key), self._receive)
+        self._latest.send(key, partial(read_steering, self._context, *key), self._receive)
 
-    def _read(self, run: int, snapshot: int) -> _SteerAnswer:
-        """Read the topics and the journal of a run; this waits for the store."""
-        topics = find_topics(self._context, run, snapshot)
-        if isinstance(topics, str):
-            return _SteerAnswer(run, snapshot, topics)
-        row, hierarchy = topics
-        steers, refusal = list_steerable(self._context.db, row)
-        journal, moments = self._context.reader.edits(row), list_moments(self._context, run)
-        return _SteerAnswer(run, snapshot, "", hierarchy, tuple(journal), moments, steers, refusal)
-
-    def _receive(self, answer: _SteerAnswer) -> None:
+    def _receive(self, answer: SteerAnswer) -> None:
         if (answer.run, answer.snapshot) == (self._view.run, self._view.snapshot):
             self._answer = answer
+            self._fetch_hints(answer)
+            self._fetch_seeds()
+            self._draw()
+
+    def _fetch_hints(self, answer: SteerAnswer) -> None:
+        """Judge merges and splits when the page opens, after an edit, and at the end of the run."""
+        if not answer.steers or answer.hierarchy is None:
+            return
+        hints, feed = self._hints, self._context.feed
+        is_known = isinstance(hints, EditHints) and hints.edited >= answer.last_edit
+        latest = None if is_known else feed.latest(answer.run)  # until a checkpoint follows the last edit
+        key = answer.run, answer.last_edit, feed.state(answer.run), latest and latest.number
+        if key[:3] != self._hints_of[:3] or (latest is not None and key != self._hints_of):
+            self._hints_of = key
+            row = self._context.reader.find_run(answer.run)
+            self._context.aside(partial(find_hints, self._context.db, row), partial(self._receive_hints, key))
+
+    def _receive_hints(self, key: tuple[object, ...], hints: EditHints | str) -> None:
+        if key == self._hints_of:
+            self._hints = hints
+            self._draw()
+
+    def _fetch_seeds(self) -> None:
+        """Find the words of the documents from which a new topic is to be made."""
+        view = self._view
+        wanted = view.run, view.snapshot, view.where, view.query
+        if view.tab != FROM_DOCUMENTS:
+            self._seeds, self._seeds_of = None, ()
+        elif wanted != self._seeds_of:
+            self._seeds, self._seeds_of = None, wanted
+            self._context.aside(partial(read_seeds, self._context, *wanted), partial(self._receive_seeds, wanted))
+
+    def _receive_seeds(self, wanted: tuple[object, ...], seeds: SeedSource) -> None:
+        if wanted == self._seeds_of:
+            self._seeds = seeds
             self._draw()
 
     # ------------------------------------------------------------- drawing
@@ -139,9 +171,14 @@ class SteerPage(TreePage):
             tuple(self._drafts),
             self._strength,
             is_ended=feed.state(answer.run) not in ("running", "queued"),
-            moments=_find_moments(answer),
+            moments=answer.find_moments(),
             pinned=answer.snapshot,
             step=name_step(row),
+            hints=self._hints,
+            split=self._split,
+            trials=self._trials,
+            seeds=self._seeds,
+            conditions=_list_conditions(self._view) if self._view.tab == FROM_DOCUMENTS else (),
         )
 
     def _find_node(self, hierarchy: Hierarchy) -> Node:
@@ -170,7 +207,7 @@ class SteerPage(TreePage):
 
     @on("moment")
     def _show_moment(self, value: str) -> None:
-        before = None if self._answer is None else _find_moments(self._answer)[0]
+        before = None if self._answer is None else self._answer.find_moments()[0]
         self._put(snapshot=before if value == "before" and before is not None else 0)
 
     @on("strength")
@@ -190,16 +227,61 @@ class SteerPage(TreePage):
         nodes = [node for text in named if text and (node := parse_identity(text)) is not None]
         words = tuple(each for each in word.replace(",", " ").split() if each)
         topics = tuple(nodes[: FORMS[kind].topics])
-        layer = 1 if kind == SEED or not topics else topics[0].layer
-        order = EditOrder(kind, topics, words, layer, self._strength, " ".join(name.split())[:120])
+        order = EditOrder(kind, topics, words, self._strength, " ".join(name.split())[:120])
         try:
             check_order(order, number_words(answer.hierarchy.vocabulary))
         except EditRefused as error:
-            self._context.notify(f"{str(error)[:1].upper()}{str(error)[1:]}.", "warning")
+            self._context.notify(write_sentence(str(error)), "warning")
             return
         if order not in self._drafts and len(self._drafts) < _MOST_DRAFTS:
             self._drafts.append(order)
+        if kind == SPLIT:
+            self._split = None
+        if kind == SEED:
+            self._try(order, partial(self._receive_trial, order))
+            self._leave_documents()
         self._draw()
+
+    def _try(self, order: EditOrder, then: Callable[[EditTrial], None]) -> None:
+        """Have an edit tried; its answer is dropped if another run is on screen by then."""
+        run = self._view.run
+
+        def receive(trial: EditTrial) -> None:
+            if run == self._view.run:
+                then(trial)
+                self._draw()
+
+        self._context.aside(partial(try_edit, self._context, run, order), receive)
+
+    def _receive_trial(self, order: EditOrder, trial: EditTrial) -> None:
+        """Remember what a new topic would be; drop the draft of one that would be refused, and say why."""
+        self._trials[order.words] = trial
+        if trial.is_refused:
+            self._drafts = [each for each in self._drafts if each.words != order.words or each.kind != SEED]
+            self._context.notify(write_sentence(trial.note), "warning")
+
+    @on("preview")
+    def _preview_split(self, topic: Node) -> None:
+        """Show the halves of a topic before it is split."""
+        self._split = topic, None
+        self._select(topic)
+        self._draw()
+        self._try(EditOrder(SPLIT, (topic,)), partial(self._receive_halves, topic))
+
+    def _receive_halves(self, topic: Node, trial: EditTrial) -> None:
+        if self._split is not None and self._split[0] == topic:
+            self._split = topic, trial
+
+    @on("no-preview")
+    def _hide_halves(self) -> None:
+        self._split = None
+        self._draw()
+
+    @on("no-documents")
+    def _leave_documents(self) -> None:
+        """Make a new topic from typed words again."""
+        if self._view.tab == FROM_DOCUMENTS:
+            self._put(tab="")
 
     @on("undraft")
     def _drop_draft(self, number: int) -> None:
@@ -250,13 +332,9 @@ class SteerPage(TreePage):
         self._put(**(ANOTHER_RUN | {"run": run, "layer": self._view.layer, "topic": self._view.topic}))
 
 
-def _find_moments(answer: _SteerAnswer) -> tuple[int | None, int | None]:
-    """Return the numbers of the last snapshot before the last edit that was made, and of the newest one (0)."""
-    made = [each.step for each in answer.journal if each.state == "applied" and each.step > 0]
-    if not made:
-        return None, None
-    earlier = [moment.number for moment in answer.moments if moment.minibatch <= made[-1]]
-    return (earlier[-1] if earlier else None), 0
+def _list_conditions(view: View) -> tuple[str, ...]:
+    """Return the conditions and the search that select documents."""
+    return tuple(filter(None, (*view.where, view.query.strip())))
 
 
 def build_steer_page(context: Context) -> Viewable:

@@ -104,7 +104,7 @@ def _make_environment() -> Environment:
     from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
     from topiary.engine.hierarchy.titles import SHOWN, TWIN
     from topiary.engine.hierarchy.topics import TRADE
-    from topiary.engine.lens.explained import LISTED
+    from topiary.engine.lens.typical import LISTED
 
     environment = _PlainEnvironment(
         autoescape=True, undefined=StrictUndefined, loader=_LineLoader(find_asset("templates")), auto_reload=False
@@ -127,6 +127,7 @@ def _make_environment() -> Environment:
         "signed": names.format_signed,
         "state_name": names.name_state,
         "sentence": text.end_sentence,
+        "whole_sentence": text.write_sentence,
         "weight": text.format_weight,
     }
     environment.globals |= {
@@ -150,6 +151,8 @@ def _make_environment() -> Environment:
         "options": _mark(markup.draw_options),
         "select": _mark(markup.draw_select),
         "state": _mark(markup.draw_state),
+        "edited_mark": _mark(markup.mark_edited),
+        "term": _mark(markup.draw_term),
         "topic_title": _mark(markup.draw_title),
     }
     return environment

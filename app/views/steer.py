@@ -1,7 +1,7 @@
 """The page on which visitors steer a run: words and acts of a topic, edits that wait, the journal, and suggestions."""
 
-from collections.abc import Collection, Sequence
-from types import SimpleNamespace
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,23 +9,41 @@ import numpy as np
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.analysis.journal import JournalEntry
 from topiary.app.jobs.edit_orders import EditOrder
+from topiary.app.jobs.edit_previews import EditHints, EditPreview
 from topiary.app.jobs.plan import STEPS
 from topiary.app.jobs.steering import MORE
-from topiary.app.names import plural
+from topiary.app.names import format_signed, plural
 from topiary.app.views.html import render
-from topiary.app.views.text import format_percent, shorten
+from topiary.app.views.text import format_percent, shorten, write_sentence
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.steering.edit import BAN, KEEP, MERGE, OUT, PLACE, SEED, STRENGTHS
+from topiary.engine.steering.edit import BAN, KEEP, MERGE, OUT, PLACE, SEED, SPLIT, STRENGTHS
 from topiary.engine.steering.suggest import find_bans
 
 WORDS = 12  # words of a topic that can be edited where they stand
 _ALIKE, _OFFERED = 0.6, 8  # likeness from which two topics are offered to be merged, and partners offered
 _SUGGESTED = 4  # suggestions of a kind
+_SAID = 3  # words that stand for a topic
 _EFFECTS = {
     "weak": "the texts overrule it easily",
     "medium": "the texts can still overrule it",
     "strong": "the texts hardly overrule it",
 }
+
+
+class EditTrial(NamedTuple):
+    """What came of trying an edit: what it would do, or why that is not known, or why it is refused."""
+
+    preview: EditPreview | None = None
+    note: str = ""
+    is_refused: bool = False
+
+
+class SeedSource(NamedTuple):
+    """Documents from which a new topic is to be made: how many, the words that distinguish them, and their trial."""
+
+    documents: int = 0
+    words: tuple[str, ...] = ()
+    trial: EditTrial = EditTrial()
 
 
 class SteerContents(NamedTuple):
@@ -54,6 +72,16 @@ class SteerContents(NamedTuple):
         Number of the snapshot on screen; 0 is the newest one.
     step : str
         What the run calls a step.
+    hints : EditHints or str or None
+        What the topics of all tokens say of merges and splits, or why they say nothing; None until that is known.
+    split : (Node, EditTrial or None) or None
+        The topic whose halves are shown, or are sought as long as there is no trial.
+    trials : mapping of tuple of str to EditTrial
+        What the new topics among the drafts would be, by their words.
+    seeds : SeedSource or None
+        The documents from which a new topic is to be made, as soon as they are read.
+    conditions : sequence of str
+        The conditions that select these documents; none if it is made from typed words.
     """
 
     hierarchy: Hierarchy
@@ -67,6 +95,11 @@ class SteerContents(NamedTuple):
     moments: tuple[int | None, int | None] = (None, None)
     pinned: int = 0
     step: str = "sweep"
+    hints: EditHints | str | None = None
+    split: tuple[Node, EditTrial | None] | None = None
+    trials: Mapping[tuple[str, ...], EditTrial] = MappingProxyType({})
+    seeds: SeedSource | None = None
+    conditions: Sequence[str] = ()
 
 
 class ProposedEdit(NamedTuple):
@@ -78,20 +111,28 @@ class ProposedEdit(NamedTuple):
     other: Node | None = None
     word: str = ""
 
+    @property
+    def command(self) -> str:
+        """The edit as it is written on the command line."""
+        return " ".join(
+            [self.kind, *(format_identity(node) for node in (self.node, self.other) if node), *self.word.split()]
+        )
+
 
 def draw_steering(contents: SteerContents) -> str:
     """Return the board at the side of the picture: the topic, what waits, the journal, suggestions and a new topic."""
-    hierarchy, node = contents.hierarchy, contents.node
+    hierarchy, node, hints = contents.hierarchy, contents.node, contents.hints
     return render(
         "steer.board",
         contents,
         rows=_list_words(contents),
-        partners=find_alike(hierarchy, node)[:_OFFERED],
+        partners=_list_partners(hierarchy, node, hints),
+        measure=_describe_measure(hints),
         parents=hierarchy.nodes(node.layer + 1) if node.layer < hierarchy.n_layers else [],
         is_pinned=_is_pinned(contents),
-        waiting=[describe_draft(hierarchy, each) for each in contents.drafts],
+        waiting=[(describe_draft(hierarchy, each), contents.trials.get(each.words)) for each in contents.drafts],
         journal=[_describe_entry(hierarchy, each) for each in reversed(contents.journal)],
-        suggestions=suggest_edits(hierarchy, contents.steers),
+        suggestions=suggest_edits(hierarchy, contents.steers, hints),
         apply=describe_apply(len(contents.drafts), contents.step, is_ended=contents.is_ended),
         strengths=[(name, name, _EFFECTS[name]) for name in STRENGTHS],
         effect=_EFFECTS[contents.strength],
@@ -159,27 +200,83 @@ def find_alike(hierarchy: Hierarchy, node: Node) -> list[tuple[Node, float]]:
     return sorted(((each, float(cosines[hierarchy.place(each)])) for each in others), key=lambda pair: -pair[1])
 
 
-def suggest_edits(hierarchy: Hierarchy, steers: Collection[str]) -> list[ProposedEdit]:
-    """Return edits worth a look: topics of layer 1 that are nearly the same, and words that lead many."""
+def suggest_edits(
+    hierarchy: Hierarchy, steers: Collection[str], hints: EditHints | str | None = None
+) -> list[ProposedEdit]:
+    """Return edits worth a look: topics of layer 1 that say the same, or are two, and words that lead many.
+
+    Merges and splits are judged by the likelihood if there are ``hints``; else merges by the cosine of words.
+    """
+    judged = hints if isinstance(hints, EditHints) else None
     found = []
     if MERGE in steers:
-        pairs = {
-            frozenset((node, other)): alike
-            for node in hierarchy.nodes(1)
-            for other, alike in find_alike(hierarchy, node)[:1]
-            if alike >= _ALIKE
-        }
-        for pair, alike in sorted(pairs.items(), key=lambda each: -each[1])[:_SUGGESTED]:
-            stays, goes = sorted(pair, key=hierarchy.rank)
-            titles = f"{hierarchy.title(stays)} and {hierarchy.title(goes)}"
-            sentence = f"Merge {titles}: their words are {format_percent(alike)} alike."
+        merges = _list_alike(hierarchy) if judged is None else _list_same(hierarchy, judged)
+        for stays, goes, why in merges[:_SUGGESTED]:
+            sentence = f"Merge {hierarchy.title(stays)} and {hierarchy.title(goes)}: {why}."
             found.append(ProposedEdit(sentence, stays, MERGE, goes))
+    if SPLIT in steers and judged is not None:
+        for node in [*filter(hierarchy.has, judged.splits)][:_SUGGESTED]:
+            halves = " | ".join(", ".join(half[:_SAID]) for half in judged.splits[node])
+            sentence = f"Split {hierarchy.title(node)}: its documents form two groups, {halves}."
+            found.append(ProposedEdit(sentence, node, SPLIT))
     if BAN in steers:
-        for each in find_bans(hierarchy.projections[0])[:_SUGGESTED]:
-            word = hierarchy.vocabulary[each.words[0]]
-            sentence = f"Ban {word}: it is among the first words of {each.score:.0f} topics of {hierarchy.widths[0]}."
+        for lead in find_bans(hierarchy.projections[0])[:_SUGGESTED]:
+            word = hierarchy.vocabulary[lead.words[0]]
+            sentence = f"Ban {word}: it is among the first words of {lead.score:.0f} topics of {hierarchy.widths[0]}."
             found.append(ProposedEdit(sentence, None, BAN, word=word))
     return found
+
+
+def _list_same(hierarchy: Hierarchy, hints: EditHints) -> list[tuple[Node, Node, str]]:
+    """Return pairs of topics that say the same by the likelihood of their words, and what a merge would change."""
+    return [
+        (a, b, f"as one topic, {format_signed(100 * measure_cost(change), 1)}% perplexity of their words")
+        for a, b, change in hints.list_merges()
+        if hierarchy.has(a) and hierarchy.has(b)
+    ]
+
+
+def _list_alike(hierarchy: Hierarchy) -> list[tuple[Node, Node, str]]:
+    """Return pairs of topics of layer 1 whose words are nearly the same, and how alike they are."""
+    pairs = {
+        frozenset((node, other)): alike
+        for node in hierarchy.nodes(1)
+        for other, alike in find_alike(hierarchy, node)[:1]
+        if alike >= _ALIKE
+    }
+    return [
+        (*sorted(pair, key=hierarchy.rank), f"their words are {format_percent(alike)} alike")  # type: ignore[misc]
+        for pair, alike in sorted(pairs.items(), key=lambda each: -each[1])
+    ]
+
+
+def measure_cost(change: float) -> float:
+    """Return by which share a change in log-likelihood per token raises perplexity.
+
+    >>> round(measure_cost(-0.02), 4)
+    0.0202
+    """
+    return float(np.expm1(-change))
+
+
+def _list_partners(hierarchy: Hierarchy, node: Node, hints: EditHints | str | None) -> list[tuple[Node, str]]:
+    """Return topics with which one could be merged, the best first, each with what speaks for it."""
+    if isinstance(hints, EditHints) and (judged := hints.find_partners(node)):
+        partners = [
+            (other, f"{format_signed(100 * measure_cost(change), 1)}% perplexity")
+            for other, change in judged
+            if hierarchy.has(other)
+        ]
+    else:
+        partners = [(other, f"{format_percent(alike)} alike") for other, alike in find_alike(hierarchy, node)]
+    return partners[:_OFFERED]
+
+
+def _describe_measure(hints: EditHints | str | None) -> str:
+    """Return by what merges are ordered, in a sentence."""
+    if isinstance(hints, EditHints):
+        return f"In layer 1 by the likelihood of all words at {hints.moment}, in other layers by the likeness of words."
+    return f"By the likeness of words. {write_sentence(hints)}" if hints else "By the likeness of words so far."
 
 
 def _list_words(contents: SteerContents) -> list[SimpleNamespace]:
@@ -226,7 +323,7 @@ def describe_entry(hierarchy: Hierarchy, entry: JournalEntry) -> str:
     nodes = [node for text in entry.topics if (node := parse_identity(text)) is not None and hierarchy.has(node)]
     if len(nodes) < len(entry.topics):
         return entry.what
-    order = EditOrder(entry.kind, tuple(nodes), entry.words, entry.layer, entry.strength, entry.name)
+    order = EditOrder(entry.kind, tuple(nodes), entry.words, entry.strength, entry.name)
     return describe_draft(hierarchy, order)
 
 

@@ -79,6 +79,15 @@ def end_sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
+def write_sentence(text: str) -> str:
+    """Return a message, such as a refusal, as a sentence.
+
+    >>> write_sentence("the corpus has no 'pilot'")
+    "The corpus has no 'pilot'."
+    """
+    return end_sentence(f"{text[:1].upper()}{text[1:]}")
+
+
 BOLD = 1.12  # width of bold letters, relative to the widths above
 
 

@@ -13,7 +13,7 @@ from topiary.engine.steering import tokens
 from topiary.engine.steering.edit import EditRefused, Steering, read_steering
 from topiary.engine.steering.guide import ABSENT, Guide, choose_entries
 from topiary.engine.steering.tokens import EditAddress
-from topiary.engine.topic_moves.averages import TopicMean
+from topiary.engine.topic_moves.steps import TopicMean
 
 FAINT = 1e-4  # what is above a new topic at first, as a share of what is above a mean topic
 IDLE = 0.01  # a topic with less than this share of the tokens of a mean topic is free for another use
@@ -87,7 +87,7 @@ class Draft:
             raise EditRefused(f"layer {layer} of this run cannot be edited; choose a layer from 1 to {len(self.phi)}")
         found = np.flatnonzero(self.names[layer - 1] == name)
         if not len(found) or (alive and self.is_removed(layer)[found[0]]):
-            raise EditRefused(f"layer {layer} has no topic in column {name}; choose one that the run still has")
+            raise EditRefused(f"there is no topic L{layer}:{name + 1} any more; choose one that the run still has")
         return int(found[0])
 
     def set_column(self, layer: int, k: int, weights: FloatArray) -> None:

@@ -25,6 +25,7 @@ SEED, KEEP, OUT, BAN, PIN, UNPIN, MERGE, SPLIT, REMOVE, PLACE = KINDS = (
     "place",  # topics[0] of ``layer`` under topics[1] of the layer above
 )
 WITHOUT_TOKENS = frozenset(KINDS) - {SEED, SPLIT}  # what models do that keep no topics of tokens
+LOWEST = frozenset({KEEP, OUT, SPLIT})  # what is about words or tokens, which only topics of layer 1 have
 STRENGTHS = {"weak": 0.1, "medium": 0.3, "strong": 1.0}
 
 
@@ -65,23 +66,32 @@ class EditResult(NamedTuple):
     Attributes
     ----------
     topic : int or None
-        The original column of the new topic, if the edit made one.
+        The original column of the topic that the edit made, or found to be about its words already.
     changed : tuple of int
         Original columns of the topics of the edit's layer that it changed.
     tokens : int
         Tokens that changed their topic.
     documents : int
         Documents with such tokens.
+    found : bool
+        Whether ``topic`` was there before.
     """
 
     topic: int | None
     changed: tuple[int, ...]
     tokens: int
     documents: int
+    found: bool = False
 
 
 class EditRefused(ValueError):  # noqa: N818 - named after what has happened
     """An edit that cannot be done; its message is one sentence that says what to do instead."""
+
+
+def check_layer(kind: str, layer: int) -> None:
+    """Refuse an edit of words or tokens that names a topic above layer 1, which is a mixture of those below it."""
+    if kind in LOWEST and layer != 1:
+        raise EditRefused(f"the edit {kind} is about a topic of layer 1; choose one of those below this topic")
 
 
 class Steering(NamedTuple):

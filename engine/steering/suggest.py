@@ -15,8 +15,10 @@ from topiary.engine.steering import tokens
 from topiary.engine.steering.apply import divide_topic
 from topiary.engine.steering.edit import EditRefused
 
-PAIRS = 60  # most similar pairs of topics that are judged
+NEAR = 8  # most similar topics of each with which a merge is judged
+LEAST_TOKENS = 0.05  # of a mean topic; merges of topics with fewer say nothing, as they hardly change anything
 LEAST_MERGE = -0.02  # change in log-likelihood per token above which two topics say the same
+ETA = 0.05  # Dirichlet parameter of the words of the halves of a split
 LEAST_SPLIT, LEAST_SHARE = 0.1, 0.1  # gain per token of a split that is proposed, and the share of its smaller half
 SHOWN = 30  # first words of a topic among which words to ban are counted
 WIDELY = 0.15  # share of the topics that must have such a word among them
@@ -25,7 +27,8 @@ WIDELY = 0.15  # share of the topics that must have such a word among them
 class EditProposal(NamedTuple):
     """A proposed edit: columns of its ``topics`` or its ``words``, and the ``score`` by which proposals are ordered.
 
-    ``halves`` are the first words of the two topics that a split would make.
+    The score of merges and splits is the change in log-likelihood per token; ``halves`` are the first words of the two
+    topics that a split would make.
     """
 
     topics: tuple[int, ...]
@@ -34,31 +37,30 @@ class EditProposal(NamedTuple):
     halves: tuple[tuple[int, ...], ...] = ()
 
 
-def find_merges(docs: Batch, topics: Array, n_words: int, n_topics: int) -> list[EditProposal]:
-    """Return pairs of topics of layer 1 that say the same, the best first; the larger one is named first.
+def judge_merges(docs: Batch, topics: Array, n_words: int, n_topics: int) -> list[EditProposal]:
+    """Return what it would do to merge each topic of layer 1 with those nearest to it, the best first.
 
-    ``topics`` (tokens,) are the topics of all tokens of ``docs``.
+    ``topics`` (tokens,) are the topics of all tokens of ``docs``.  The larger topic of a pair is named first; pairs
+    above ``LEAST_MERGE`` say the same.
     """
     table = tokens.list_tokens(docs, topics)
     counts = tokens.count_tokens(table, n_words, n_topics).astype(np.float64)
     owners = np.repeat(np.arange(len(docs.documents)), np.diff(table.starts))
     shape = (len(docs.documents), n_topics)
     held = sp.coo_array((np.ones(len(topics)), (owners, topics)), shape).tocsc()
-    sizes, single = counts.sum(axis=0), [_rate_words(column) for column in counts.T]
+    sizes, words = counts.sum(axis=0), [_rate_words(column) for column in counts.T]
+    documents = [_sum_entropies(held[:, [k]].data) for k in range(n_topics)]
     found = []
     for a, b in _list_similar(counts):
-        words = _rate_words(counts[:, a] + counts[:, b]) - single[a] - single[b]
-        both, first, second = held[:, [a]] + held[:, [b]], held[:, [a]], held[:, [b]]
-        documents = _sum_entropies(both.data) - _sum_entropies(first.data) - _sum_entropies(second.data)
-        change = float((words + documents) / (sizes[a] + sizes[b]))
-        if change > LEAST_MERGE:
-            pair = (a, b) if sizes[a] >= sizes[b] else (b, a)
-            found.append(EditProposal(pair, (), change))
+        change = _rate_words(counts[:, a] + counts[:, b]) - words[a] - words[b]
+        change += _sum_entropies((held[:, [a]] + held[:, [b]]).data) - documents[a] - documents[b]
+        pair = (a, b) if sizes[a] >= sizes[b] else (b, a)
+        found.append(EditProposal(pair, (), float(change / (sizes[a] + sizes[b]))))
     return sorted(found, key=lambda each: -each.score)
 
 
 def find_splits(
-    seed: int, docs: Batch, topics: Array, n_words: int, n_topics: int, eta: float, pool: Pool, most: int = 20
+    seed: int, docs: Batch, topics: Array, n_words: int, n_topics: int, pool: Pool, most: int = 20
 ) -> list[EditProposal]:
     """Return topics of layer 1 that are two, the best first; the ``most`` largest ones are judged."""
     sizes = np.bincount(topics, minlength=n_topics)
@@ -68,7 +70,7 @@ def find_splits(
             halves = divide_topic(docs, topics, k, n_words, pool)
         except EditRefused:
             continue
-        found.append(_judge_split(seed, tokens.list_tokens(docs, topics.copy()), k, halves, eta, (n_words, n_topics)))
+        found.append(_judge_split(seed, tokens.list_tokens(docs, topics.copy()), k, halves, (n_words, n_topics)))
     worth = [each for each in found if each is not None]
     return sorted(worth, key=lambda each: -each.score)
 
@@ -83,7 +85,7 @@ def find_bans(phi: FloatArray) -> list[EditProposal]:
 
 
 def _judge_split(
-    seed: int, table: tokens.TokenTable, k: int, halves: Array, eta: float, shape: tuple[int, int]
+    seed: int, table: tokens.TokenTable, k: int, halves: Array, shape: tuple[int, int]
 ) -> EditProposal | None:
     """Return what two restricted topics gain over topic ``k``; None if it is too little, or one of them is small."""
     n_words, new = shape
@@ -91,7 +93,7 @@ def _judge_split(
     table.topics[mine & halves] = new
     counts = tokens.count_tokens(table, n_words, new + 1)
     at = tokens.EditAddress(seed, 0, -1 - k)  # edits have numbers above 0
-    tokens.divide_tokens(at, table, mine, own, new, np.zeros(n_words), eta, counts)
+    tokens.divide_tokens(at, table, mine, own, new, np.zeros(n_words), ETA, counts)
     owners = np.repeat(np.arange(len(table.starts) - 1), np.diff(table.starts))
     a, b = (counts[:, column].astype(np.float64) for column in (k, new))
     parts = [np.bincount(owners[table.topics == column]) for column in (k, new)]
@@ -105,13 +107,14 @@ def _judge_split(
 
 
 def _list_similar(counts: FloatArray) -> list[tuple[int, int]]:
-    """Return the pairs of columns with the largest cosines."""
-    unit = counts / np.maximum(np.sqrt((counts * counts).sum(axis=0)), 1.0)
-    rows, columns = np.triu_indices(counts.shape[1], 1)
-    order = np.argsort(-(unit.T @ unit)[rows, columns], kind="stable")[:PAIRS]
-    there = counts.sum(axis=0) > 0.0
-    pairs = zip(rows[order].tolist(), columns[order].tolist(), strict=True)
-    return [(a, b) for a, b in pairs if there[a] and there[b]]
+    """Return the pairs of a column and one of those with the largest cosines to it, each pair once."""
+    sizes = counts.sum(axis=0)
+    there = np.flatnonzero(sizes >= LEAST_TOKENS * sizes.mean())
+    unit = counts[:, there] / np.sqrt((counts[:, there] ** 2).sum(axis=0))
+    cosines = unit.T @ unit
+    np.fill_diagonal(cosines, -1.0)
+    near = there[np.argsort(-cosines, axis=1, kind="stable")[:, : min(NEAR, len(there) - 1)]]
+    return sorted({(min(a, b), max(a, b)) for a, row in zip(there.tolist(), near.tolist(), strict=True) for b in row})
 
 
 def _rate_words(counts: FloatArray) -> float:

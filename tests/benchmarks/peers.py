@@ -15,7 +15,7 @@ from scipy import sparse
 
 from topiary.engine.contract import Counts, FloatArray
 from topiary.engine.pool import Pool
-from topiary.engine.topic_moves.averages import count_memory, init_mean, update_mean
+from topiary.engine.topic_moves.steps import count_memory, init_mean, update_mean
 
 
 class PeerTopics(NamedTuple):

@@ -87,26 +87,24 @@ def rate_topics(groups: Array, topics: Array, n_groups: int, n_topics: int) -> A
 def study_ours(study: Study, layers: tuple[int, ...], seed: int, sweeps: Sequence[int]) -> Iterator[tuple[str, Judged]]:
     """Yield how a chain is judged before edits, after its topics of words, after suggestions, and without edits."""
     living = CorpusChain(study.corpus, layers, seed)
+
+    def judge(state: Any, own: Sequence[int] | None = None) -> Judged:
+        return study.judge(place_by(living.kernel, seed, living.kernel.find_shown_state(state)), own)
+
     state = living.sweep(living.state, sweeps[0])
-    yield "DLDA before", study.judge(place_by(living.kernel, seed, state))
-    yield "DLDA unedited", study.judge(place_by(living.kernel, seed, living.sweep(state, sum(sweeps[1:]))))
+    yield "DLDA before", judge(state)
+    yield "DLDA unedited", judge(living.sweep(state, sum(sweeps[1:])))
     own: list[int] = []
     for words in study.words:
         state, result = living.edit(state, "seed", words=words)
         own.append(int(result.topic))
     state = living.sweep(state, sweeps[1])
-    yield "DLDA, 20 topics of words", study.judge(place_by(living.kernel, seed, state), own)
+    yield "DLDA, 20 topics of words", judge(state, own)
     for kind, parts in list_suggestions(study, living, state, set(own)):
         state = living.edit(state, kind, **parts)[0]
     state = living.sweep(state, sweeps[2])
-    yield "DLDA, and 10 suggestions", study.judge(place_by(living.kernel, seed, state), own)
-    width = state.phi[0].shape[1]
-    wide = CorpusChain(study.corpus, (width, *layers[1:]), seed)
-    yield (
-        "DLDA unedited, as many topics",
-        study.judge(place_by(wide.kernel, seed, wide.sweep(wide.state, sum(sweeps)))),
-    )
-    yield from study_peer(study, width, seed, sum(sweeps))
+    yield "DLDA, and 10 suggestions", judge(state, own)
+    yield from study_peer(study, state.phi[0].shape[1], seed, sum(sweeps))
 
 
 def list_suggestions(study: Study, living: CorpusChain, state: Any, own: set[int]) -> list[tuple[str, dict[str, Any]]]:
@@ -156,9 +154,8 @@ def study_peer(study: Study, width: int, seed: int, iterations: int) -> Iterator
 
 
 def place_by(kernel: Kernel, seed: int, state: Any) -> Place:
-    """Return what gives documents their largest topics of layer 1, under the mean topics of a state."""
-    shown = kernel.find_shown_state(state)
-    return lambda docs: np.asarray(kernel.infer(seed, shown, docs).theta[0].argmax(axis=1))
+    """Return what gives documents their largest topics of layer 1, under the topics of a state."""
+    return lambda docs: np.asarray(kernel.infer(seed, state, docs).theta[0].argmax(axis=1))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -15,7 +15,7 @@ SEEN = {
     "watch": "Layer-adaptive step sizes",
     "explore": "Area = share of all words",
     "compare": "There is only one run yet",
-    "documents": "All documents",
+    "documents": "Place a text",
     "guide": "What Topiary does",
 }
 SLASH = """topic => {

@@ -59,6 +59,11 @@ def test_edits_are_added_listed_applied_and_undone(call):
     listed = call("edit", "1")[1].splitlines()
     assert listed[1].split()[:2] == ["1", "waiting"]
     assert f"new topic 'Beds' of layer 1 from {one}, {two}" in listed[1]
+    status, out, err = call("edit", "1", "suggest")
+    assert (status, out.split()[:2]) == (0, ["edit", "why"])
+    assert "merges are judged by the likeness of words: run 1 has not kept the topics of its tokens yet" in err
+    assert "run 1 has not kept the topics" in call("edit", "1", "split", "L1:2", "--preview")[2]
+    assert len(json.loads(call("edit", "1", "--json")[1])) == 2
     status, out, err = call("edit", "1", "apply", "--train", "30")
     assert status == 0
     assert f"run {out.strip()} goes on from run 1 with them" in err

@@ -5,12 +5,13 @@ import pytest
 from process_samples import SMALL, WORDS, bury, kill_after, order, written
 from steering_samples import steer_dlda
 
+from topiary.app.analysis.reader import StoreReader
 from topiary.app.jobs import claim, control, edit_work, launcher, new_run, steering, trainer, training
 from topiary.app.jobs.edit_orders import EditOrder, check_order, describe_edit, describe_result, number_words
 from topiary.app.jobs.steering import apply_edits, queue_edits, undo_edit, withdraw_edit
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import EditRefused
-from topiary.store import annotations, checkpoints, edits, points, runs, snapshots
+from topiary.store import checkpoints, edits, notes, points, runs, snapshots
 from topiary.store.edits import APPLIED, REFUSED, WAITING, WITHDRAWN, NewEdit
 from topiary.store.errors import Conflict, NotFound
 
@@ -54,7 +55,7 @@ def test_edits_are_made_after_their_steps_and_the_journal_says_what_they_did(fil
     curve = points.read_curve(file, run, "point_perplexity")
     before, after = max(p for p in curve if p[0] <= 12), max(p for p in curve if p[0] <= 62)
     assert (seed.perplexity_before, seed.perplexity_after) == (before[1], after[1])
-    assert annotations.list_labels(file, run) == {(1, 5): "doping", (2, 2): "sport"}
+    assert notes.list_labels(file, run) == {(1, 5): "doping", (2, 2): "sport"}
     shown = {row.minibatch for row in snapshots.list_snapshots(file, run)}
     assert {12, 13, 25, 26} <= shown
     assert {32, 45} <= {step for step, _ in curve}
@@ -85,7 +86,7 @@ def test_a_run_killed_between_edits_and_resumed_has_equal_bits(file, monkeypatch
 def test_a_journal_that_is_played_again_has_equal_bits(file):
     first = plan_edits(file)
     trainer.train_run(file, first)
-    played = [steering.repeat_edit(row, row.step) for row in edits.list_edits(file, first)]
+    played = [edits.repeat_edit(row, row.step) for row in edits.list_edits(file, first)]
     again = order(file, edits=played).number
     trainer.train_run(file, again)
     assert written(file, again) == written(file, first)
@@ -134,6 +135,30 @@ def test_a_finished_run_goes_on_with_the_edits_that_wait(trained):
     seed, ban = edits.list_edits(trained, more.number)
     assert (seed.edit, seed.state, seed.step, ban.edit, ban.state) == (1, APPLIED, 1, 2, APPLIED)
     assert seed.perplexity_before is not None
+
+
+def test_edited_topics_keep_number_name_and_notes_through_retraining_forks_and_seeds(file):
+    run = plan_edits(file)
+    trainer.train_run(file, run)
+    notes.add_topic_note(file, run, 1, 5, notes.NewNote("seen in the appendix"))
+    queue_edits(file, run, [BAN])
+    more = apply_edits(file, run, 4)
+    trainer.train_run(file, more.number)
+    undone = undo_edit(file, run, 4)
+    for made in (more.number, undone.number):
+        assert notes.list_labels(file, made) == {(1, 5): "doping", (2, 2): "sport"}
+        assert [(each.layer, each.topic, each.text) for each in notes.list_topic_notes(file, made)] == [
+            (1, 5, "seen in the appendix")
+        ]
+        shown = StoreReader(file).hierarchy_at(runs.get_run(file, made))
+        assert shown.title(Node(1, 4)) == "doping"
+        assert shown.edited[Node(1, 4)] == "seed word3, word4; place"
+    (other,) = control.train_seeds(file, run, 1)
+    trainer.train_run(file, other.number)
+    assert [(row.edit, row.kind, row.state, row.step) for row in edits.list_edits(file, other.number)] == [
+        (1, "seed", APPLIED, 12), (2, "place", APPLIED, 12)  # the others name topics of this seed alone
+    ]  # fmt: skip
+    assert notes.list_labels(file, other.number) == {(1, 5): "doping", (2, 2): "sport"}
 
 
 def test_a_paused_run_is_resumed_for_its_edits(file):
@@ -224,6 +249,7 @@ L1, L2 = (lambda number: Node(1, number - 1)), (lambda number: Node(2, number - 
         (EditOrder("ban", words=("wrd11",)), r"the corpus has no 'wrd11' \(near it are word11, "),
         (EditOrder("ban", words=("zebra", "x")), r"has no 'zebra' \(nor a word near it\) and no 'x'"),
         (EditOrder("merge", (L1(1), L2(1))), "two different topics of one layer are merged, as in 'merge L1:3 L1:8'"),
+        (EditOrder("keep", (L2(1),), ("word1",)), "the edit keep is about a topic of layer 1; choose one "),
         (EditOrder("place", (L1(1), L1(2))), "a topic of layer 1 is placed below one of layer 2"),
         (
             EditOrder("ban", words=("word1",), strength="brutal"),
@@ -237,8 +263,8 @@ def test_an_edit_that_cannot_be_is_refused_in_a_sentence(asked, sentence):
 
 
 def test_words_are_found_by_small_letters_too():
-    assert check_order(EditOrder("keep", (L2(3),), ("Word2", "word2", "word5")), NUMBERS) == NewEdit(
-        "keep", 2, (3,), (2, 5)
+    assert check_order(EditOrder("keep", (L1(3),), ("Word2", "word2", "word5")), NUMBERS) == NewEdit(
+        "keep", 1, (3,), (2, 5)
     )
 
 
@@ -270,3 +296,5 @@ def test_phrases_say_what_an_edit_asks_for_and_what_became_of_it(file):
     )
     assert describe_result(done) == "made L1:5; 2 topics changed, 1,410 tokens moved; perplexity 964.0 to 966.0"
     assert describe_result(seed._replace(state=REFUSED, message="too few")) == "refused: too few"
+    found = done._replace(message="the words belong there already")
+    assert describe_result(found).startswith(f"L1:{done.topic} is about these words already and keeps them; ")

@@ -134,6 +134,10 @@ def test_selections_on_trends_and_documents_become_runs_too(db):
     found = [(corpus.documents, origin.where) for corpus, origin in list_refinements(db, 1)]
     assert found == [(DOCUMENTS // 2, ("source=herald",)), (366, ("day=2004", "L3:2=0.5%..", "rose"))]
     assert [row.state for row in runs.list_runs(db)].count("queued") == 2
+    assert 'data-do="seed-topic"' in table.page.board.html
+    table.say("seed-topic")
+    view = table.view
+    assert (view.page, view.tab, view.where, view.query) == ("steer", "seed", ("day=2004", "L3:2=0.5%.."), "rose")
 
 
 def test_too_few_documents_and_unknown_shares_are_one_sentence(db, tmp_path):

@@ -2,14 +2,19 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from databases import open_filled
 from page_sessions import PageSession
-from trend_samples import plant_trends
+from trend_samples import DOCUMENTS, plant_trends
 
 from topiary.app.jobs.edit_orders import check_order, number_words
+from topiary.app.jobs.edit_previews import EditHints, EditPreview, TopicOutline
+from topiary.app.pages import steer, steer_reading
 from topiary.app.pages.steer import SteerPage
+from topiary.engine.hierarchy.tree import Node
+from topiary.engine.steering.edit import KINDS, EditRefused
 from topiary.store import corpora, edits, runs
 from topiary.store.edits import NewEdit
 
@@ -52,7 +57,7 @@ class Session(PageSession):
 
     def list_waiting(self):
         found = re.search(r'<ul aria-label="Edits to apply">(.*?)</ul>', self.html)
-        return [] if found is None else re.findall(r"<li>([^<]*)<", found[1])
+        return [] if found is None else re.findall(r"<li><span>([^<]*)<", found[1])
 
 
 @pytest.fixture
@@ -90,6 +95,77 @@ def test_what_cannot_be_is_refused_in_a_sentence_and_does_not_wait(db):
         "The corpus has no 'gar", "An edit to make a new ", "Two different topics o",
     ]  # fmt: skip
     assert session.list_waiting() == []
+
+
+HALVES = EditPreview(
+    "sweep 40", (TopicOutline(Node(1, 0), ("rose", "bed"), 30, 9), TopicOutline(Node(1, 9), ("hoe",), 10, 4)), 10, 4
+)
+
+
+def test_a_split_shows_its_halves_before_it_waits(db, monkeypatch):
+    tried = []
+    monkeypatch.setattr(steer_reading, "preview_edit", lambda db, row, order: tried.append(order) or HALVES)
+    session = Session(db, layer=1, topic=1)
+    session.page.handle({"do": "preview", "id": "L1:1"})
+    assert "Looking for the two groups" in session.html
+    html = session.work().html
+    assert [(order.kind, order.topics) for order in tried] == [("split", (Node(1, 0),))]
+    assert "Its documents form two groups at sweep 40" in html
+    assert [html.index(each) for each in ("75%", "9 documents", "25%", "4 documents")] == sorted(
+        html.index(each) for each in ("75%", "9 documents", "25%", "4 documents")
+    )
+    assert session.list_waiting() == []
+    session.say("steer", kind="split", id="L1:1")
+    assert [each.split()[0] for each in session.list_waiting()] == ["Split"]
+    assert "form two groups" not in session.html
+
+
+def test_a_new_topic_says_what_it_would_take_or_is_refused_at_once(db, monkeypatch):
+    def answer(db, row, order):
+        if len(order.words) > 2:
+            raise EditRefused("only 4 documents have two of these words")
+        return HALVES._replace(topics=HALVES.topics[1:])
+
+    monkeypatch.setattr(steer_reading, "preview_edit", answer)
+    session = Session(db)
+    one, two, three = corpora.read_vocabulary(db, 1)[:3]
+    session.say("steer", kind="seed", word=f"{one} {two}", name="Beds")
+    session.say("steer", kind="seed", word=f"{one} {two} {three}")
+    assert session.report == ["Only 4 documents have two of these words."]
+    assert session.list_waiting() == [f"New topic Beds from {one}, {two}"]
+    assert "It would take 10 words of 4 documents: hoe." in session.html
+
+
+def test_documents_begin_a_new_topic_with_the_words_that_distinguish_them(db, monkeypatch):
+    tried, words = [], [SimpleNamespace(word=word) for word in corpora.read_vocabulary(db, 1)[:3]]
+    summed = []
+    monkeypatch.setattr(steer_reading, "list_steerable", lambda db, row: (frozenset(KINDS), ""))
+    monkeypatch.setattr(steer_reading, "preview_edit", lambda db, row, order: tried.append(order) or HALVES)
+    monkeypatch.setattr(steer_reading, "sum_corpus_words", lambda *given: summed.append(given[-1].sum()))
+    monkeypatch.setattr(steer_reading, "find_typical_words", lambda *given: SimpleNamespace(more=words))
+    session = Session(db, tab="seed", where=("source=herald",))
+    value = re.search(r'name="word" maxlength="300" value="([^"]*)"', session.html)[1]
+    assert tried[0].words == tuple(value.split(", "))
+    assert len(tried[0].words) == 3
+    assert summed == [DOCUMENTS // 2]
+    assert "Words that distinguish the 200 documents with source=herald; change them" in session.html
+    assert "It would take 30 words of 9 documents: rose, bed." in session.html
+    session.say("no-documents")
+    assert session.view.tab == ""
+    assert 'maxlength="300" value=""' in session.html
+
+
+def test_merges_and_splits_are_judged_by_the_likelihood_where_it_is_known(db, monkeypatch):
+    monkeypatch.setattr(steer_reading, "list_steerable", lambda db, row: (frozenset(KINDS), ""))
+    known = EditHints("sweep 40", 0, {(Node(1, 1), Node(1, 0)): 0.01}, {Node(1, 0): (("rose",), ("hoe",))})
+    monkeypatch.setattr(steer, "find_hints", lambda db, row: known)
+    session = Session(db, layer=1, topic=1)
+    assert "as one topic, −1.0% perplexity of their words." in session.html
+    assert re.search(r'<option value="L1:2">[^<]*: −1.0% perplexity</option></select>', session.html.replace("\n", ""))
+    assert "its documents form two groups, rose | hoe." in session.html
+    assert "by the likelihood of all words at sweep 40" in session.html
+    monkeypatch.setattr(steer, "find_hints", lambda db, row: "run 1 is too large")
+    assert "By the likeness of words. Run 1 is too large." in Session(db).html
 
 
 def test_the_journal_can_be_undone_and_shows_what_was_typed_as_text(db):

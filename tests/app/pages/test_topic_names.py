@@ -14,7 +14,7 @@ from topiary.app.analysis.name_server import NameServer
 from topiary.app.analysis.topic_names import ProposedName
 from topiary.app.pages.explore import ExplorePage
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import annotations
+from topiary.store import notes
 from topiary.store.errors import StoreError
 
 KEY = {"id": "L3:1"}
@@ -36,7 +36,7 @@ def session(db, monkeypatch):
         return made.answer
 
     actions = SimpleNamespace(
-        ask_names=ask, rename_topic=lambda run, layer, topic, text: annotations.set_label(db, run, layer, topic, text)
+        ask_names=ask, rename_topic=lambda run, layer, topic, text: notes.set_label(db, run, layer, topic, text)
     )
     made.context = replace(made.context, actions=actions, names=NameServer("http://localhost:1/v1", "tiny"))
     return made
@@ -74,7 +74,7 @@ def test_phrases_are_proposed_once_asked_for_and_one_click_takes_one(session):
     session.feed.look_now()
     page._fetch()
     session.work()
-    assert annotations.list_labels(session.context.db, 1) == {(3, 1): "Hedge rows"}
+    assert notes.list_labels(session.context.db, 1) == {(3, 1): "Hedge rows"}
 
 
 def test_nothing_is_sent_that_was_not_on_screen(session):

@@ -6,7 +6,7 @@ import pytest
 from merged_worlds import MergedWorld, measure_cosine
 
 from topiary.engine.pool import Pool
-from topiary.engine.steering.suggest import find_bans, find_merges, find_splits
+from topiary.engine.steering.suggest import LEAST_MERGE, find_bans, find_splits, judge_merges
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 
@@ -22,14 +22,16 @@ def test_twins_are_proposed_for_a_merge_and_no_other_pair(world):
     shared = np.flatnonzero((topics == 1) | (topics == 2))
     topics[shared] = np.random.default_rng(1).integers(1, 3, len(shared))
     sizes = np.bincount(topics)
-    found = find_merges(world.docs, topics, 400, 8)
+    judged = judge_merges(world.docs, topics, 400, 8)
+    found = [each for each in judged if each.score > LEAST_MERGE]
     assert [set(each.topics) for each in found] == [{1, 2}]
+    assert {k for each in judged for k in each.topics} == set(range(8))  # every topic has partners to choose from
     assert sizes[found[0].topics[0]] >= sizes[found[0].topics[1]]
 
 
 def test_the_column_of_two_topics_is_the_first_to_be_split(world):
     before = world.state.topics.copy()
-    found = find_splits(1, world.docs, before, 400, 8, 0.05, Pool(1))
+    found = find_splits(1, world.docs, before, 400, 8, Pool(1))
     assert np.array_equal(before, world.state.topics)
     assert found[0].topics == (0,)
     halves = [np.bincount(half[:10], minlength=400) for half in found[0].halves]
