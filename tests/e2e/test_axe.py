@@ -47,14 +47,9 @@ ALWAYS = (
     "explore",
     "steer",
     "compare",
-    "documents",
     "document",
-    "guide",
-    "classes",
     "topics over time",
-    "map of documents",
-    "what comes back",
-)  # the others, which are these in another state, at night, as is the other side of each
+)  # the others, which have the parts of these, at night, as is the other side of each
 READY = {  # what stands on a page when it shows what its name here says
     "steer": ".st-words li",
     "compare": 'h2:text("What changed")',
