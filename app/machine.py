@@ -65,6 +65,12 @@ def count_processors() -> int:
     return int(setting) if setting.isdecimal() and int(setting) > 0 else os.cpu_count() or 1
 
 
+def lower_priority(steps: int) -> None:
+    """Let this process give way to those that someone waits for, such as the worker of a run."""
+    if hasattr(os, "nice"):
+        os.nice(steps)
+
+
 def explain_full_disk(error: OSError) -> str:
     """Return the sentence about a file for which there is no room, or which a limit forbids; empty for other errors."""
     if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):

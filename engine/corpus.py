@@ -153,11 +153,6 @@ def _subtract_batch(whole: Batch, part: Batch) -> Batch:
     return replace_counts(whole, remaining)
 
 
-def thin_tokens(whole: Batch, share: float, seed: int, step: int) -> Batch:
-    """Return the documents with each token kept with probability ``share``, which leaves Poisson counts Poisson."""
-    return divide_tokens(whole, share, seed, step)[0]
-
-
 def divide_tokens(whole: Batch, share: float, seed: int, step: int) -> tuple[Batch, Batch]:
     """Return the documents in two parts: the tokens of :func:`thin_tokens`, and the others."""
     kept = _thin_cells(whole.starts, whole.counts, whole.documents, share, seed, step)

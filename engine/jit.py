@@ -7,14 +7,16 @@ it imports, directly or not.
 """
 
 import hashlib
+import json
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 from numba.core import caching
@@ -58,7 +60,7 @@ def list_imported_files(source: Path) -> list[Path]:
     """Return the file of a module and of every engine module that it imports, directly or not, sorted."""
     files, waiting = {source}, [source]
     while waiting:
-        new = _read_code(waiting.pop()).imports - files
+        new = set(map(Path, _read_code(waiting.pop()).imports)) - files
         files |= new
         waiting += new
     return sorted(files)
@@ -69,27 +71,48 @@ def _digest_files(sources: list[Path]) -> str:
     digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
     for source in sources:
         digest.update(source.name.encode())
-        digest.update(_read_code(source).digest)
+        digest.update(_read_code(source).digest.encode())
     return digest.hexdigest()[:16]
 
 
-class _ModuleCode:
+class _ModuleCode(NamedTuple):
     """The digest of a module's code, and the files of the engine modules that it imports."""
 
-    def __init__(self, source: Path) -> None:
-        module = compile(source.read_bytes(), "", "exec", optimize=2, dont_inherit=True)  # leaves docstrings out
-        codes = list(_walk_code(module))
-        digest = hashlib.sha256()
-        for code in codes:
-            digest.update(repr(_list_instructions(code)).encode())
-        self.digest = digest.digest()
-        self.imports = frozenset(file for code in codes for file in _find_imports(code.co_names))
+    digest: str
+    imports: list[str]
+
+
+def _compute_code(source: Path) -> _ModuleCode:
+    module = compile(source.read_bytes(), "", "exec", optimize=2, dont_inherit=True)  # leaves docstrings out
+    codes = list(_walk_code(module))
+    instructions = "\n".join(repr(_list_instructions(code)) for code in codes)
+    imports = {str(file) for code in codes for file in _find_imports(code.co_names)}
+    return _ModuleCode(hashlib.sha256(instructions.encode()).hexdigest(), sorted(imports))
+
+
+def _read_code(source: Path) -> _ModuleCode:
+    """Return the digest and imports of a file."""
+    known = _read_codes(ENGINE).get(str(source))
+    return _compute_code(source) if known is None else _ModuleCode(*known)
 
 
 @cache
-def _read_code(source: Path) -> _ModuleCode:
-    """Return the digest and imports of a file, computed once per process."""
-    return _ModuleCode(source)
+def _read_codes(folder: Path) -> dict[str, Any]:
+    """Return the digests and imports of all modules in a folder, from the cache unless one has changed.
+
+    Computing them takes half a second, which every process with kernels would lose.
+    """
+    sources = sorted(folder.rglob("*.py"))
+    stamps = [(file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for file in map(os.stat, sources)]
+    key = hashlib.sha256(repr([sys.version, sources, stamps]).encode()).hexdigest()
+    kept = _FOLDER / f"code-{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}.json"
+    with suppress(OSError, ValueError, KeyError):
+        return dict(json.loads(kept.read_bytes())[key])
+    codes = {str(source): _compute_code(source) for source in sources}
+    with suppress(OSError):
+        if _CACHED:
+            kept.write_text(json.dumps({key: codes}), encoding="utf-8")  # a half of it is no JSON and made anew
+    return codes
 
 
 def _walk_code(code: CodeType) -> Iterator[CodeType]:

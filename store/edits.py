@@ -184,6 +184,8 @@ def take_edits(db: Database, run: int, attempt: int, numbers: Sequence[int], ste
 def record_edit(db: Database, attempt: int, row: EditRow, named: tuple[int, int | None] | None = None) -> None:
     """Write what an edit did; ``named`` are layer and number of the topic that gets its name, if it has one.
 
+    An applied edit with a message found its topic instead of making it.
+
     Raises
     ------
     LostClaim
@@ -197,6 +199,8 @@ def record_edit(db: Database, attempt: int, row: EditRow, named: tuple[int, int 
         if row.name and named is not None and named[1] is not None:
             subject = {"run": row.run, "layer": named[0], "topic": named[1]}
             is_topic = [topic_labels.c[name] == value for name, value in subject.items()]
+            if row.message and connection.scalar(select(topic_labels.c.text).where(*is_topic)) is not None:
+                return  # a topic that was there before keeps the name that people gave it
             connection.execute(delete(topic_labels).where(*is_topic))
             connection.execute(insert(topic_labels).values(text=row.name, **subject))
 

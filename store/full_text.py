@@ -22,7 +22,7 @@ from sqlalchemy import Connection, delete, func, insert, inspect, select, text, 
 
 from topiary.store.arrays import Array
 from topiary.store.blocks import unpack_texts
-from topiary.store.database import Database
+from topiary.store.database import Database, now
 from topiary.store.errors import StoreError
 from topiary.store.tables import corpora, corpus_texts, search_indexes
 
@@ -79,13 +79,16 @@ def continue_always(done: int, total: int) -> bool:  # noqa: ARG001 - an IndexRe
     return True
 
 
-def list_unindexed(db: Database) -> list[int]:
-    """Return the numbers of the corpora with documents that are not indexed yet, oldest first."""
+def list_unindexed(db: Database, idle: float = 0.0) -> list[int]:
+    """Return the numbers of the corpora with documents that are not indexed yet, oldest first.
+
+    Those that got documents less than ``idle`` seconds ago are left to the process that added them.
+    """
     n_indexed = func.coalesce(search_indexes.c.documents, 0)
     query = (
         select(corpora.c.number)
         .outerjoin(search_indexes, search_indexes.c.corpus == corpora.c.number)
-        .where(corpora.c.state == "ready", n_indexed < corpora.c.documents)
+        .where(corpora.c.state == "ready", n_indexed < corpora.c.documents, corpora.c.touched <= now() - idle)
         .order_by(corpora.c.number)
     )
     with db.read() as connection:

@@ -20,19 +20,25 @@ Result = TypeVar("Result")
 _BEFORE = "schema_version"  # the table with the version of a store from before 0.1.0
 
 
+def _create_table(connection: Connection, name: str, cells: Mapping[str, str], *constraints: str) -> None:
+    """Create a table of cells, given with their kinds in SQL, and in SQLite the index that repeats its rows."""
+    is_file = connection.dialect.name == "sqlite"
+    kinds = {cell: kind if is_file else kind.replace("DOUBLE", "DOUBLE PRECISION") for cell, kind in cells.items()}
+    columns = ", ".join([*(f"{cell} {kind}" for cell, kind in kinds.items()), *constraints])
+    connection.execute(text(f"CREATE TABLE {name} ({columns})"))
+    if is_file:
+        connection.execute(text(f"CREATE INDEX {name}_copy ON {name} ({', '.join(cells)})"))
+
+
 def _add_journal(connection: Connection) -> None:
     """Add the table with the edits of runs."""
     wholes = ("run", "edit", "layer", "step", "tokens", "documents")
     texts = ("state", "kind", "topics", "words", "strength", "name", "author", "message", "changed")
-    kinds = [(name, "BIGINT NOT NULL") for name in wholes] + [(name, "TEXT NOT NULL") for name in texts]
-    double = "DOUBLE" if connection.dialect.name == "sqlite" else "DOUBLE PRECISION"
-    kinds += [("topic", "BIGINT"), ("created", f"{double} NOT NULL")]
-    kinds += [(name, double) for name in ("perplexity_before", "perplexity_after")]
-    columns = ", ".join(f"{name} {kind}" for name, kind in kinds)
+    cells = dict.fromkeys(wholes, "BIGINT NOT NULL") | dict.fromkeys(texts, "TEXT NOT NULL")
+    cells |= {"topic": "BIGINT", "created": "DOUBLE NOT NULL"}
+    cells |= dict.fromkeys(("perplexity_before", "perplexity_after"), "DOUBLE")
     owner = "FOREIGN KEY (run) REFERENCES runs (number) ON DELETE CASCADE"
-    connection.execute(text(f"CREATE TABLE edits ({columns}, PRIMARY KEY (run, edit), {owner})"))
-    if connection.dialect.name == "sqlite":
-        connection.execute(text(f"CREATE INDEX edits_copy ON edits ({', '.join(name for name, _ in kinds)})"))
+    _create_table(connection, "edits", cells, "PRIMARY KEY (run, edit)", owner)
 
 
 STEPS: Mapping[int, MigrationStep] = {1: _add_journal}

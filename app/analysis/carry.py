@@ -1,7 +1,7 @@
 """Names, notes and tags of the topics of one run carried to the topics of another run that are the same.
 
 Two topics are the same if the comparison of the runs pairs them, and the topic counts as found in the other run
-(:mod:`engine.hierarchy.recurrence`): the alignment pairs topics that are the best for each other, however unlike they
+(:mod:`engine.hierarchy.align`): the alignment pairs topics that are the best for each other, however unlike they
 are.  A pair that an analyst decided always counts.
 """
 
@@ -14,7 +14,7 @@ from topiary.app.analysis.recurrence import measure_group
 from topiary.app.names import plural
 from topiary.engine.hierarchy.align import NONE
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import annotations, notes, runs
+from topiary.store import notes, runs
 from topiary.store.database import Database
 from topiary.store.errors import StoreError
 from topiary.store.notes import CopyResult, NoteRow, TopicCopy
@@ -63,7 +63,7 @@ def carry_annotations(db: Database, comparison: Comparison) -> list[CarriedTopic
     """
     a, b = comparison.a, comparison.b
     _check_runs(db, a, b)
-    names, written = annotations.list_labels(db, a.run), notes.list_topic_notes(db, a.run)
+    names, written = notes.list_labels(db, a.run), notes.list_topic_notes(db, a.run)
     rows: dict[tuple[int, int], list[NoteRow]] = {key: [] for key in names}
     for row in written:
         if row.topic is not None:
@@ -75,7 +75,7 @@ def carry_annotations(db: Database, comparison: Comparison) -> list[CarriedTopic
         for source in sources
         if (target := targets.get(source)) is not None
     }
-    own_names = annotations.list_labels(db, b.run)
+    own_names = notes.list_labels(db, b.run)
     results = dict(zip(copies, notes.copy_to_topics(db, b.run, list(copies.values())), strict=True))
     carried = []
     for source in sources:

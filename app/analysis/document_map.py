@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +18,7 @@ from topiary.app.jobs import launcher, logs
 from topiary.app.jobs.map_work import AFTER_RUN, LEFT, MapRecord, is_making_map
 from topiary.app.jobs.plan import hash_share_origin
 from topiary.app.jobs.progress import FAILED, Notifier
+from topiary.app.machine import lower_priority
 from topiary.engine.contract import Array
 from topiary.engine.document_map import layout
 from topiary.engine.document_map.areas import find_inside
@@ -26,12 +26,11 @@ from topiary.engine.document_map.features import MapFeatures, make_features
 from topiary.engine.document_map.layout import DocumentMap
 from topiary.engine.pool import Pool
 from topiary.engine.settings import SettingError
-from topiary.store import corpora, document_maps, runs
+from topiary.store import corpora, runs, snapshots
 from topiary.store.database import Database, open_existing
-from topiary.store.document_maps import MapFacts, StoredMap
 from topiary.store.errors import StoreError
 from topiary.store.run_rows import RunRow
-from topiary.store.snapshots import SnapshotRow
+from topiary.store.snapshots import MapFacts, SnapshotRow, StoredMap
 
 DEFINITION = 1  # raised when maps are computed differently, so that stored ones are computed again
 PARENT_LAYERS = (2, 3)
@@ -53,13 +52,13 @@ def hash_map_origin(run: RunRow) -> str:
 
 def find_map(db: Database, run: RunRow, snapshot: SnapshotRow) -> DocumentMap | None:
     """Return the map stored under a snapshot, perhaps a draft, perhaps without documents appended later."""
-    stored = document_maps.find_map(db, run.number, hash_map_origin(run), snapshot.minibatch)
+    stored = snapshots.find_map(db, run.number, hash_map_origin(run), snapshot.minibatch)
     return DocumentMap(stored.positions, stored.topics) if stored and stored.snapshot == snapshot.number else None
 
 
 def find_facts(db: Database, run: RunRow, snapshot: SnapshotRow) -> MapFacts | None:
     """Return facts about the map to show for a snapshot: the newest one at or before it, perhaps a draft."""
-    return document_maps.find_facts(db, run.number, hash_map_origin(run), snapshot.minibatch)
+    return snapshots.find_facts(db, run.number, hash_map_origin(run), snapshot.minibatch)
 
 
 def complete_map(
@@ -90,20 +89,20 @@ def complete_map(
     """
     made_by = hash_map_origin(run)
     n_documents = corpora.get_corpus(db, run.corpus).documents
-    before = document_maps.find_map(db, run.number, made_by, snapshot.minibatch)
+    before = snapshots.find_map(db, run.number, made_by, snapshot.minibatch)
     is_here = before is not None and before.snapshot == snapshot.number
     if before is not None and is_here and before.finished and len(before.topics) == n_documents:
         return DocumentMap(before.positions, before.topics)
     source, pool = read_source(db, run, snapshot), Pool(n_threads)
     if before is None or not before.finished:
         start = layout.draft_map(source.features, source.parents, run.seed, pool)
-        document_maps.save_map(db, made_by, StoredMap(snapshot.number, *start, finished=False))
+        snapshots.save_map(db, made_by, StoredMap(snapshot.number, *start, finished=False))
         whole = layout.finish_map(source.features, start, run.seed, pool, on_progress)
     else:
         move = layout.extend_map if is_here else layout.continue_map
         last = DocumentMap(before.positions, before.topics)
         whole = move(source.features, last, run.seed, pool, on_progress)
-    document_maps.save_map(db, made_by, StoredMap(snapshot.number, *whole, finished=True))
+    snapshots.save_map(db, made_by, StoredMap(snapshot.number, *whole, finished=True))
     return whole
 
 
@@ -165,8 +164,7 @@ def make_map_after_run(db: Database, run: int, snapshot: int) -> None:
     StoreError, engine.settings.SettingError
         As `make_map`; LostClaim if the run was resumed or deleted.
     """
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
+    lower_priority(_NICENESS)
     record = MapRecord(db, runs.get_run(db, run), snapshot)
     try:
         make_map(db, run, snapshot, record.write)

@@ -93,7 +93,7 @@ class DocumentFilter(NamedTuple):
     subject : str
         Identity of a topic, such as "L1:3", of which the documents that use it most are listed; "" = any.
     badly : bool
-        Only those that the topics explain badly (:mod:`engine.lens.explained`), the worst first.
+        Only those that the topics explain badly (:mod:`engine.lens.typical`), the worst first.
     """
 
     text: str = ""

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.notes import Note
 from topiary.engine.hierarchy import certainty, titles, topics
+from topiary.engine.hierarchy.align import Recurrence, count_most
 from topiary.engine.hierarchy.effects import Presentation
-from topiary.engine.hierarchy.recurrence import Recurrence, count_most
 from topiary.engine.hierarchy.tree import Direction, Edge, Node, find_edges, find_heaviest_edges
 from topiary.engine.quality.background import find_background
-from topiary.engine.quality.coherence import WORDS, measure_diversity
-from topiary.engine.quality.measures import Coherence
+from topiary.engine.quality.measures import WORDS, Coherence, measure_diversity
 
 LIVE, LIGHT, BACKGROUND, INCOHERENT = "live", "light", "background", "incoherent"
 LEAST_NPMI = 0.0  # below it the first words of a topic occur together less often than by chance

@@ -21,7 +21,7 @@ from topiary.app.jobs.shares import infer_shares
 from topiary.engine.contract import Array, Counts, Facts, FloatArray, Kernel, PredictingKernel, Sweeps, Topics
 from topiary.engine.corpus import number_document
 from topiary.engine.hierarchy import paths
-from topiary.engine.hierarchy.shares import compute_shares, cut_shares
+from topiary.engine.hierarchy.paths import compute_shares, cut_shares
 from topiary.store import blocks, corpora, snapshots
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
@@ -40,7 +40,7 @@ class DocumentTopics(NamedTuple):
     theta : tuple of (K_l,) float64
         Posterior means of the activations of every layer.
     shares : tuple of (K_l,) float64
-        The share of every topic in the document (:mod:`engine.hierarchy.shares`), summing to 1 in every layer.
+        The share of every topic in the document (:mod:`engine.hierarchy.paths`), summing to 1 in every layer.
     probabilities : (C,) float64 or None
         Probabilities of the classes; None where the model predicts no labels.
     above : tuple of float

@@ -11,9 +11,8 @@ from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.jobs.plan import PLACE_SWEEPS
 from topiary.engine.contract import TEST, TRAIN, Array, Batch, Counts, IntArray
 from topiary.engine.hierarchy import completion
-from topiary.engine.quality import coherence
-from topiary.engine.quality.coherence import SAMPLED, WORDS, copy_documents
-from topiary.engine.quality.measures import LabelledDocuments, Quality, measure_quality
+from topiary.engine.quality import measures
+from topiary.engine.quality.measures import SAMPLED, WORDS, LabelledDocuments, Quality, copy_documents, measure_quality
 from topiary.store import blocks, corpora
 from topiary.store.corpora import CorpusArrays
 from topiary.store.database import Database
@@ -58,10 +57,10 @@ def add_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     arrays = corpora.load_counts(db, corpora.get_run_corpus(db, run))
     lists = [words[:, :WORDS] for words in hierarchy.words]
     all_words = np.concatenate([words.ravel() for words in lists])
-    pairs = coherence.count_pairs(
+    pairs = measures.count_pairs(
         all_words, _sample_counts(arrays, _list_documents(arrays, TRAIN)), len(hierarchy.vocabulary)
     )
-    return replace(hierarchy, npmi=tuple(coherence.compute_npmi(words, pairs) for words in lists))
+    return replace(hierarchy, npmi=tuple(measures.compute_npmi(words, pairs) for words in lists))
 
 
 def list_figures(quality: Quality) -> dict[str, Any]:

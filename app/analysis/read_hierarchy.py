@@ -16,7 +16,7 @@ from topiary.engine.hierarchy import effects, titles, topics, tree
 from topiary.engine.hierarchy.class_scores import centre_weights
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.quality.background import mark_background
-from topiary.store import annotations, corpora, edits, snapshots
+from topiary.store import corpora, edits, notes, snapshots
 from topiary.store.database import Database
 from topiary.store.errors import NotFound
 from topiary.store.run_rows import RunRow
@@ -214,7 +214,7 @@ def read_hierarchy(
     """Read the hierarchy of a snapshot from the store; a ``vocabulary`` that is given is not read again."""
     corpus = corpora.get_corpus(db, row.corpus)
     words = corpora.read_vocabulary(db, row.corpus) if vocabulary is None else vocabulary
-    arrays, names = snapshots.load_snapshot(db, snapshot.number), annotations.list_labels(db, row.number)
+    arrays, names = snapshots.load_snapshot(db, snapshot.number), notes.list_labels(db, row.number)
     hierarchy = build_hierarchy(
         arrays, words, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
     )

@@ -17,7 +17,7 @@ from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
 from topiary.app.analysis.seeds import find_nearest_snapshot, find_other_seeds
 from topiary.app.jobs import launcher
 from topiary.engine.contract import Topics
-from topiary.engine.hierarchy.recurrence import Recurrence, SeedTopics, count_most, measure_recurrence
+from topiary.engine.hierarchy.align import Recurrence, SeedTopics, count_most, measure_recurrence
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import points
 from topiary.store.database import Database

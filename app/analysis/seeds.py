@@ -12,7 +12,7 @@ from topiary.app.analysis.hierarchy import measure_coherence
 from topiary.app.jobs.estimates import Estimate, EvaluatedRun, list_estimates
 from topiary.engine.hierarchy.align import NONE, TopicPair
 from topiary.engine.quality.measures import Coherence
-from topiary.store import annotations, snapshots
+from topiary.store import notes, snapshots
 from topiary.store.database import Database
 from topiary.store.run_rows import RunRow
 from topiary.store.snapshots import SnapshotRow
@@ -360,8 +360,7 @@ def _remove_duplicates(pairs: Iterable[tuple[RunRow, RunRow]]) -> list[tuple[Run
 def list_decisions(db: Database, run_a: int, run_b: int) -> frozenset[TopicPair]:
     """Return the analysts' decisions about two runs; topics are counted from 0, and a missing partner is `NONE`."""
     return frozenset(
-        TopicPair(each.layer, _to_column(each.a), _to_column(each.b))
-        for each in annotations.list_matches(db, run_a, run_b)
+        TopicPair(each.layer, _to_column(each.a), _to_column(each.b)) for each in notes.list_matches(db, run_a, run_b)
     )
 
 

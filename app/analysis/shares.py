@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from topiary.app.analysis.inference import DocumentInference, DocumentTopics
-    from topiary.engine.lens.explained import BadlyExplained
     from topiary.engine.lens.moments import SampledShares
+    from topiary.engine.lens.typical import BadlyExplained
 
 _AT_ONCE = 8192  # documents in memory
 _EARLIER = (
@@ -262,8 +262,8 @@ def explain_documents(db: Database, corpus: CorpusRow, hierarchy: Hierarchy, use
     if corpus.kind == "real":
         raise ValueError("how well a document is explained is measured per word, which real data do not have")
     from topiary.app.analysis.word_use import measure_everywhere
-    from topiary.engine.lens.explained import find_badly_explained, measure_log_rates
     from topiary.engine.lens.moments import DocumentShares
+    from topiary.engine.lens.typical import find_badly_explained, measure_log_rates
 
     phi = np.ascontiguousarray(hierarchy.projections[0], dtype=np.float64)
     everywhere, measured = measure_everywhere(hierarchy, 1), []
@@ -279,7 +279,7 @@ def explain_documents(db: Database, corpus: CorpusRow, hierarchy: Hierarchy, use
 def find_nearest(use: LayerUse, one: LayerShares, n: int, *, without: int = -1) -> list[Neighbour]:
     """Return the ``n`` documents nearest to one, nearest first, of those with stored shares and tokens.
 
-    The distance is that of :func:`engine.hierarchy.shares.measure_distances`: shares below 1 % count as one more topic.
+    The distance is that of :func:`engine.hierarchy.paths.measure_distances`: shares below 1 % count as one more topic.
     Equally near ones are in the order of the corpus.
 
     Parameters
@@ -289,7 +289,7 @@ def find_nearest(use: LayerUse, one: LayerShares, n: int, *, without: int = -1) 
     without : int
         Number of a document to leave out, usually that document itself.
     """
-    from topiary.engine.hierarchy.shares import SparseShares, measure_distances  # compiled functions
+    from topiary.engine.hierarchy.paths import SparseShares, measure_distances  # compiled functions
 
     distances = measure_distances(SparseShares(*one), SparseShares(*use.layer))
     wanted = use.tokens > 0
@@ -302,6 +302,6 @@ def find_nearest(use: LayerUse, one: LayerShares, n: int, *, without: int = -1) 
 
 def find_nearest_to(use: LayerUse, topics: "DocumentTopics", n: int) -> list[Neighbour]:
     """Return the ``n`` documents nearest to a new one by the topics of layer 1, as `find_nearest`."""
-    from topiary.engine.hierarchy.shares import cut_shares
+    from topiary.engine.hierarchy.paths import cut_shares
 
     return find_nearest(use, LayerShares(*cut_shares(topics.shares[0][None, :])), n)

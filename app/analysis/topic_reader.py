@@ -35,21 +35,19 @@ from topiary.app.analysis.shares import (
 from topiary.app.jobs.estimates import read_latest
 from topiary.app.jobs.plan import name_step
 from topiary.engine.contract import Array, FloatArray
-from topiary.engine.hierarchy.recurrence import Recurrence
+from topiary.engine.hierarchy.align import Recurrence
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import corpora, document_maps, edits, runs
+from topiary.store import corpora, edits, runs, snapshots
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
-from topiary.store.document_maps import MapFacts, StoredMap
 from topiary.store.errors import DamagedArrays, DamagedSnapshot, NotFound
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import ShareSet
-from topiary.store.snapshots import SnapshotRow
+from topiary.store.snapshots import MapFacts, SnapshotRow, StoredMap
 
 if TYPE_CHECKING:
     from topiary.app.analysis.journal import JournalEntry
-    from topiary.engine.lens.explained import BadlyExplained
-    from topiary.engine.lens.typical import WordSums
+    from topiary.engine.lens.typical import BadlyExplained, WordSums
 
 Answer = TypeVar("Answer")
 
@@ -232,8 +230,8 @@ class TopicReader:
 
     def map_of(self, snapshot: int, facts: MapFacts | None = None) -> StoredMap:
         """Return the map of documents under a snapshot, with its ``facts`` if they have been read."""
-        key = document_maps.get_facts(self.db, snapshot) if facts is None else facts
-        return self.fetch("maps", key, partial(document_maps.load_map, self.db, snapshot))
+        key = snapshots.get_facts(self.db, snapshot) if facts is None else facts
+        return self.fetch("maps", key, partial(snapshots.load_map, self.db, snapshot))
 
     def sum_words(self, corpus: CorpusRow, n_words: int) -> "WordSums":
         """Return the sums of the words of all documents of a corpus."""

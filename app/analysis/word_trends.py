@@ -17,7 +17,7 @@ import numpy as np
 from topiary.app.analysis.trends import DocumentGroups
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.engine.hierarchy.certainty import LEVEL
-from topiary.engine.hierarchy.shares import UNITS
+from topiary.engine.hierarchy.paths import UNITS
 from topiary.engine.lens import groups, periods
 from topiary.engine.lens.intervals import GroupShares
 from topiary.engine.lens.moments import DocumentShares, Weighting

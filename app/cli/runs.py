@@ -28,8 +28,8 @@ from topiary.app.jobs.run_rules import RunRequest, describe_widths, proposes_wid
 from topiary.app.names import BROKEN
 from topiary.engine.gpu.memory import count_bytes
 from topiary.store import corpora as corpora_of
-from topiary.store import queue as queue_of
 from topiary.store import runs
+from topiary.store import runs as queue_of
 from topiary.store.database import Database, open_existing
 from topiary.store.run_rows import RunRow
 
@@ -134,9 +134,9 @@ def _read_minibatch(text: str) -> int | None:
 
 def wait_for_run(db: Database, run: int) -> int:
     """Show the progress of a run until it ends; return 1 if it or its worker failed, 130 after Ctrl-C, else 0."""
+    from topiary.app.jobs.control import ENDED, describe_end, follow_run, show_progress  # most commands do not wait
     from topiary.app.jobs.estimates import read_latest
     from topiary.app.jobs.progress import Progress
-    from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress  # most commands do not wait
 
     progress = Progress()
     row, state = runs.get_run(db, run), ""

@@ -169,7 +169,7 @@ def _describe_twin(row: dict[str, Any]) -> str:
 def tree(arguments: argparse.Namespace) -> int:
     """Write the tree, or the part below (or above) some topics, to a file and print the path of the file."""
     from topiary.app.export.trees import write_tree
-    from topiary.app.views.tree.class_overlay import find_class
+    from topiary.app.views.tree.boxes import find_class
     from topiary.app.views.tree.opening import choose_threshold, list_top_topics
 
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})

@@ -16,8 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from topiary.app.estimators.base import TopicEstimator
-from topiary.app.estimators.inputs import find_blank_rows, read_labels, strip_scalar
+from topiary.app.estimators.base import TopicEstimator, find_blank_rows, read_labels, strip_scalar
 from topiary.engine.contract import Array, FloatArray, PredictingKernel
 from topiary.engine.hierarchy import paths
 from topiary.engine.settings import SettingError

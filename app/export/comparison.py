@@ -34,7 +34,7 @@ from topiary.app.names import format_signed
 from topiary.app.views.compare.summary import compare_perplexities, format_range, judge_comparison, write_verdict
 from topiary.app.views.compare.table import describe_likeness, format_share_change, sort_pairs
 from topiary.app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
-from topiary.app.views.tree.class_overlay import find_class
+from topiary.app.views.tree.boxes import find_class
 from topiary.app.views.tree.picture import CAP
 from topiary.engine.hierarchy.tree import Edge, Node
 from topiary.engine.quality.measures import Coherence

@@ -18,7 +18,7 @@ from topiary.app.analysis.recurrence import (
 from topiary.app.export.texts import drop_infinite, flatten_text, format_share
 from topiary.app.views.compare.recurrence import describe_agreement, describe_most, explain_no_seeds, explain_waiting
 from topiary.app.views.tree.opening import choose_threshold
-from topiary.engine.hierarchy.recurrence import Recurrence
+from topiary.engine.hierarchy.align import Recurrence
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.database import Database
 from topiary.store.run_rows import RunRow

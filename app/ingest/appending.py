@@ -195,7 +195,7 @@ def append_path(
         notes = [*prepared.source.notes, *values.list_notes()]
         train, validation = (int(np.count_nonzero(part == each)) for each in (TRAIN, VALIDATION))
         appender.meta |= facts | {"added": len(part), "added_train": train, "notes": notes}
-    finish_corpus(db, row.number, notes, progress, map_batches)
+    finish_corpus(db, appender.row, notes, progress, map_batches)
     return Addition(
         corpus=appender.row,
         documents=len(part),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from topiary.app.ingest.text.cleaning import clean_text
+from topiary.app.machine import lower_priority
 
 if TYPE_CHECKING:
     from topiary.app.ingest.source import Map, Progress
@@ -193,13 +194,10 @@ def collect_docstrings(
 def open_readers() -> Iterator["Map"]:
     """Yield a map over processes, one for each processor; they start when it is used."""
     n_readers = min(os.cpu_count() or 1, _MOST_READERS)
-    with ProcessPoolExecutor(n_readers, get_context("spawn"), initializer=_lower_priority) as pool:
+    with ProcessPoolExecutor(
+        n_readers, get_context("spawn"), initializer=lower_priority, initargs=(_NICENESS,)
+    ) as pool:
         yield partial(pool.map, chunksize=_FILES)
-
-
-def _lower_priority() -> None:
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
 
 
 def read_prose(package: Package) -> list[tuple[Docstring, str]]:

@@ -365,7 +365,7 @@ def import_source(
         counted.notes.extend((*values.list_notes(), *tally.columns.list_notes()))
         record = make_report(prepared, options, file=facts.get("file", counted.where), form=facts["format"], why=why)
         writer.meta.update(facts | wording_facts | {"notes": counted.notes, "record": record.to_json()})
-    finish_corpus(db, writer.row.number, counted.notes, progress, map_batches)
+    finish_corpus(db, writer.row, counted.notes, progress, map_batches)
     return writer.row
 
 
@@ -393,9 +393,16 @@ def store_documents(
     return np.concatenate(parts)
 
 
-def finish_corpus(db: Database, corpus: int, notes: Iterable[str], progress: Progress, map_batches: Map) -> None:
-    """Index a stored corpus, and report the notes."""
-    index_corpus(db, corpus, progress, map_batches)
+QUICKLY_INDEXED = 20_000  # documents that are indexed within seconds
+
+
+def finish_corpus(db: Database, corpus: CorpusRow, notes: Iterable[str], progress: Progress, map_batches: Map) -> None:
+    """Index a stored corpus if it is large, and report the notes.
+
+    Others are indexed by a process that nobody waits for, by the server, or when the library first searches.
+    """
+    if corpus.documents > QUICKLY_INDEXED:
+        index_corpus(db, corpus.number, progress, map_batches)
     for note in notes:
         progress(f"Note: {note}", None)
 

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import re
 import shutil
 import stat
@@ -776,11 +777,19 @@ def _read_tar_members(archive: tarfile.TarFile, path: Path) -> Iterator[_Member]
             yield _Member(info.name, info.size, iter(partial(stream.read, 1 << 20), b""))
 
 
+def list_names(folder: Path) -> list[str]:
+    """Return the files of a folder at any depth, sorted, as paths within it with "/"."""
+    start = len(os.path.join(folder, ""))  # noqa: PTH118 - a folder may have a million files, and Path is slow
+    walked = (os.path.join(inside, name) for inside, _, names in os.walk(folder) for name in names)  # noqa: PTH118
+    inner = (path[start:].replace(os.sep, "/") for path in walked if os.path.isfile(path))  # noqa: PTH113
+    return sorted(inner, key=lambda path: path.split("/"))
+
+
 def list_visible(path: Path) -> list[Path]:
     """Return the files of a folder at any depth, sorted, without hidden ones; of a file only itself."""
     if not path.is_dir():
         return [path]
-    return sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+    return [path / name for name in list_names(path) if not name.rpartition("/")[2].startswith(".")]
 
 
 def note_others(path: Path, paths: Iterable[Path], what: str) -> list[str]:

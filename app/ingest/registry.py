@@ -220,7 +220,7 @@ def _describe_unknown(path: Path, formats: str) -> str:
         if advice := advise_export(path):
             return advice
         return f"is not of a format that is recognised: save texts as .txt, {or_name}"
-    folder_files = sorted(file for file in path.rglob("*") if file.is_file())
+    folder_files = [path / name for name in packing.list_names(path)]
     contents = f" (it holds {packing.describe_kinds(folder_files)})" if folder_files else ""
     zips = [file for file in folder_files if file.suffix.lower() == ".zip"]
     advice = f"import {zips[0].relative_to(path)} itself" if zips else advise_exports(folder_files)

@@ -89,7 +89,7 @@ def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocumen
     words: list[int] = []
     values: list[int] = []
     for document in documents:
-        frequencies = Counter(wording.tokens(wording.clean_document(document, counted), stopped))
+        frequencies = wording.count_words(wording.clean_document(document, counted), stopped)
         lengths.append(len(frequencies))
         words.extend([numbers[word] for word in frequencies])
         values.extend(frequencies.values())

@@ -2,7 +2,8 @@
 
 ``topiary demo`` and a button on the page of an empty store start it.  A separate process
 (``python -P -m app.jobs.demo``) reads the corpus, queues the runs and reports progress line by line.
-Others compile the kernels at the same time, so that the first topics appear sooner.
+Others compile the kernels at the same time, so that the first topics appear sooner.  The command starts it before it
+loads the server, so readers of files are imported where they are needed.
 """
 
 import json
@@ -13,8 +14,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
-from topiary.app.ingest.docstrings import open_readers
-from topiary.app.ingest.memory import DOCS_NAME, import_builtin
 from topiary.app.jobs import compile_kernels, control, gallery, launcher, process, progress
 from topiary.app.jobs.gallery import Preparation
 from topiary.app.jobs.progress import Notifier, Progress
@@ -68,6 +67,9 @@ def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bo
     int
         Number of the run to show.
     """
+    from topiary.app.ingest.docstrings import open_readers
+    from topiary.app.ingest.memory import import_builtin
+
     report = Preparation(notify)
     with ThreadPoolExecutor(1) as pool, open_readers() as map_files:
         starting = pool.submit(_start_compilers, db.url, wait)
@@ -88,6 +90,8 @@ def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bo
 
 def find_corpus(db: Database) -> CorpusRow | None:
     """Return the built-in corpus of a store; None if it has none."""
+    from topiary.app.ingest.memory import DOCS_NAME
+
     return next((row for row in corpora.list_corpora(db) if row.name == DOCS_NAME), None)
 
 

@@ -104,6 +104,7 @@ class EditWork:
         else:
             done = row._replace(
                 state=APPLIED,
+                message="the words belong there already" if result.found else "",
                 topic=None if result.topic is None else result.topic + 1,
                 changed=tuple(column + 1 for column in result.changed),
                 tokens=result.tokens,

@@ -45,7 +45,6 @@ STAGES = (
     Stage("reading the documentation", 5.0, ("Reading documentation", "Reading the documentation")),
     Stage("counting words", 4.0, ("Recognising", "Counting", "Choosing", "Reading documents")),
     Stage("storing the documents", 1.0, ("Storing",)),
-    Stage("preparing the search", 1.0, ("Preparing the search",)),
     Stage("compiling the model, once", 40.0, ("Compiling",)),
     Stage("starting the first run", 5.0, ("Starting",)),
 )

@@ -1,8 +1,9 @@
 """A separate process that inspects or imports files, so that pages stay responsive.
 
 ``python -P -m app.jobs.ingest_process import`` (or ``inspect``) reads one request, as JSON, from standard input,
-reports progress line by line, and ends with its result.  An import goes on if its lines are no longer read, so that
-the end of the server does not interrupt it.  An inspection is useless then, and ends.
+reports progress line by line, and ends with its result; after an import it prepares the search in the corpus, while a
+run on it may train already.  An import goes on if its lines are no longer read, so that the end of the server does not
+interrupt it.  An inspection is useless then, and ends.
 """
 
 import json
@@ -20,19 +21,20 @@ from typing import Any, Generic, Self, TextIO, TypeVar
 
 from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import import_path, inspect_path
+from topiary.app.ingest.importing import ignore_progress, import_path, index_corpus, inspect_path
 from topiary.app.ingest.options import ImportOptions, OptionError
 from topiary.app.ingest.registry import NO_MEMORY, list_uploaded
 from topiary.app.ingest.report import Report
 from topiary.app.jobs import logs, process, progress
 from topiary.app.jobs.progress import Notifier
 from topiary.app.jobs.uploads import SentFiles
-from topiary.app.machine import explain_full_disk
+from topiary.app.machine import explain_full_disk, lower_priority
 from topiary.store.database import open_database
 from topiary.store.errors import StoreError
 
 _numbers = count(1)
 _END = "end"  # marks the last line of the process, which holds the result
+_NICENESS = 10  # while the search is prepared, as a run may train already
 _NOTE = "Note: "  # prefix of a note of the reader
 
 
@@ -178,13 +180,15 @@ class IngestProcess(Generic[Status]):
                 child.stdin.write(request)
             for line in child.stdout:
                 words, value = json.loads(line)
-                if words == _END:
+                if words == _END:  # it goes on to index a corpus
                     self._last = self._last.read_end(value, tuple(notes))
+                    self._finish()
                 elif words.startswith(_NOTE):
                     notes.append(words.removeprefix(_NOTE))
                 else:
                     self._notify(replace(self._last, words=words, share=value, error=""))
-        self._finish()
+        if self._status is not self._last:
+            self._finish()
 
     def _finish(self) -> None:
         """Pass on the last status."""
@@ -293,6 +297,9 @@ def main(arguments: list[str]) -> int:
             os.chdir(Path(request["folder"]).parent)  # Windows removes no folder that a process works in
             process.remove_folder(Path(request["folder"]))
     notify(_END, result)
+    if "corpus" in result:
+        lower_priority(_NICENESS)
+        index_corpus(open_database(), result["corpus"], ignore_progress)
     return 0
 
 

@@ -20,7 +20,7 @@ import psutil
 from topiary.app.jobs import logs, process
 from topiary.app.jobs.cluster import whole
 from topiary.app.machine import count_processors
-from topiary.store import queue, runs
+from topiary.store import runs
 from topiary.store.database import PATIENCE_SECONDS, Database
 from topiary.store.errors import StoreError
 from topiary.store.run_rows import RunRow
@@ -84,7 +84,7 @@ def start_queued_runs(db: Database) -> list[int]:
     """
     reap_children()
     rows = runs.list_runs(db)
-    chosen = queue.lease_runs(db, _choose_next, LEASE_SECONDS) if _choose_next(rows) else []
+    chosen = runs.lease_runs(db, _choose_next, LEASE_SECONDS) if _choose_next(rows) else []
     for run in chosen:
         _start_leased(db, run)
     return chosen + whole.submit_runs(db, sorted(rows, key=lambda row: row.order))
@@ -117,10 +117,10 @@ def _start_leased(db: Database, run: int) -> None:
     try:
         child = start_worker(db.url, run)
     except OSError:
-        queue.release_lease(db, run)
+        runs.release_lease(db, run)
         raise
     with suppress(StoreError, psutil.Error):  # without it, only the lease takes longer to end
-        queue.record_starter(db, run, process.identify_process(child.pid))
+        runs.record_starter(db, run, process.identify_process(child.pid))
 
 
 def _count_room(row: RunRow) -> int:

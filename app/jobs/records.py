@@ -12,7 +12,7 @@ from topiary.engine.corpus import Corpus
 from topiary.engine.hierarchy import certainty, effects, titles, topics
 from topiary.engine.hierarchy import topics as hierarchy
 from topiary.engine.models import RegisteredModel
-from topiary.engine.quality import background, coherence
+from topiary.engine.quality import background, measures
 from topiary.engine.quality.background import measure_spread
 from topiary.store.errors import DamagedRow
 from topiary.store.events import StructureChange
@@ -186,7 +186,7 @@ def describe_change(change: WidthChange) -> str:
     return f"layer {change.layer} from {change.before} to {change.after} topics"
 
 
-def read_training_counts(corpus: Corpus, most: int = coherence.SAMPLED) -> Counts:
+def read_training_counts(corpus: Corpus, most: int = measures.SAMPLED) -> Counts:
     """Return the counts of the training documents; if there are more than ``most``, of every second, third ..."""
     documents = corpus.documents(TRAIN)
     return corpus.batch(documents[:: -(-len(documents) // most) or 1]).cells
@@ -290,12 +290,10 @@ def _present_as_stored(found: Topics) -> effects.Presentation:
 def measure_npmi(corpus: Corpus, presentation: effects.Presentation) -> list[Array]:
     """Return the document NPMI of the first words of every topic over the training documents, (K_l,) a layer."""
     first_words = [
-        topics.find_relevant_words(table, topics.compute_shares(weights), coherence.WORDS)[0]
+        topics.find_relevant_words(table, topics.compute_shares(weights), measures.WORDS)[0]
         for table, weights in zip(presentation.words, presentation.popularity, strict=True)
     ]
     if first_words[0].shape[1] < 2:
         return [np.zeros(len(words), dtype=np.float32) for words in first_words]
-    pair_counts = coherence.count_pairs_within(
-        np.concatenate(first_words), read_training_counts(corpus), corpus.n_words
-    )
-    return [coherence.compute_npmi(words, pair_counts).astype(np.float32) for words in first_words]
+    pair_counts = measures.count_pairs_within(np.concatenate(first_words), read_training_counts(corpus), corpus.n_words)
+    return [measures.compute_npmi(words, pair_counts).astype(np.float32) for words in first_words]

@@ -18,7 +18,7 @@ from topiary.app.jobs.claim import Claim
 from topiary.app.jobs.plan import PLACE_SWEEPS, hash_share_origin, read_options
 from topiary.app.jobs.records import restore_state
 from topiary.engine.contract import Array, Batch, Counts, FloatArray, Kernel
-from topiary.engine.hierarchy.shares import compute_shares, cut_shares
+from topiary.engine.hierarchy.paths import compute_shares, cut_shares
 from topiary.store import corpora, shares, snapshots
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database

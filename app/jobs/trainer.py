@@ -24,7 +24,7 @@ from topiary.app.jobs.estimates import (
 )
 from topiary.app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, name_step, read_options
 from topiary.app.names import COMING
-from topiary.store import checkpoints, corpora, events, points, queue, runs, snapshots
+from topiary.store import checkpoints, corpora, events, points, runs, snapshots
 from topiary.store.checkpoints import Checkpoint
 from topiary.store.database import Database
 from topiary.store.errors import Conflict, DamagedArrays, StoreError
@@ -395,7 +395,7 @@ class Trainer:
             return False
         if self._saved != position.minibatch:
             self._save(training, position, meta)
-        return queue.give_way(claim.db, row.number, row.attempt, GIVES_WAY)
+        return runs.give_way(claim.db, row.number, row.attempt, GIVES_WAY)
 
     def _find_overfitting(self, plan: Plan, position: "Position") -> int | None:
         """Return the step with the best topics if the run should end because it overfits, else None."""

@@ -33,7 +33,7 @@ from topiary.engine.contract import (
 from topiary.engine.corpus import Corpus, draw_minibatch
 from topiary.engine.hierarchy import certainty, class_scores, evaluate
 from topiary.engine.hierarchy.effects import compute_popularity
-from topiary.engine.hierarchy.shares import compute_shares
+from topiary.engine.hierarchy.paths import compute_shares
 from topiary.engine.hierarchy.topics import collect_arrays
 from topiary.engine.hierarchy.topics import compute_shares as compute_topic_shares
 from topiary.engine.steering.edit import SEED, Edit, EditRefused, EditResult

@@ -17,7 +17,7 @@ from topiary.app.ingest.memory import explain_no_text
 from topiary.app.ingest.options import APPENDED, ImportOptions, OptionError
 from topiary.app.jobs import logs
 from topiary.engine.contract import TEST, TRAIN, VALIDATION
-from topiary.store import corpora
+from topiary.store import corpora, full_text
 from topiary.store.columns import find_column
 from topiary.store.corpus_rows import CATEGORY, CorpusRow
 from topiary.store.database import Database
@@ -156,7 +156,7 @@ class Corpus:
         with a value, and with a text that is no value of the kind), first and last (the range of dates and numbers)
         and categories (how many there are).
         """
-        from topiary.app.export.columns import list_column_facts
+        from topiary.app.export.records import list_column_facts
 
         rows = [each.to_json() for each in list_column_facts(self._opened.db, self._row)]
         names = ["column", "kind", "filled", "invalid", "first", "last", "categories"]
@@ -228,6 +228,7 @@ class Corpus:
 
     def search(self, words: str, n: int = 20) -> pd.DataFrame:
         """Return the first ``n`` documents with every word in title or text, as a table like that of :meth:`texts`."""
+        full_text.build_index(self._opened.db, self.number)  # once, as an import leaves it to who searches first
         return _build_documents(corpora.search_documents(self._opened.db, self.number, words, 0, n)[1])
 
     def counts(self) -> "csr_array":

@@ -19,7 +19,6 @@ from topiary.app.analysis.predictions import Classified
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
-from topiary.app.export.class_facts import list_class_facts
 from topiary.app.export.comparison import (
     ComparisonView,
     list_edges,
@@ -28,6 +27,7 @@ from topiary.app.export.comparison import (
     write_comparison,
     write_summary,
 )
+from topiary.app.export.records import list_class_facts
 from topiary.app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
 from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
 from topiary.app.jobs.progress import Progress
@@ -35,9 +35,9 @@ from topiary.app.names import plural
 from topiary.app.views.tree.opening import choose_threshold
 from topiary.engine.contract import FloatArray, PredictingKernel
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import annotations, corpora
-from topiary.store.annotations import MatchDecision
+from topiary.store import corpora, notes
 from topiary.store.database import Database
+from topiary.store.notes import MatchDecision
 from topiary.store.run_rows import RunRow
 
 from .corpora import OpenStore, find_index, list_texts, refuse_missing
@@ -362,12 +362,12 @@ class Comparison:
         ValueError
             When the two are of different layers, or both None.
         """
-        annotations.save_match(self._db, self._found.a.run, self._found.b.run, self._make_decision(a, b))
+        notes.save_match(self._db, self._found.a.run, self._found.b.run, self._make_decision(a, b))
         return compare(self._db, (self._found.a, self._found.b), self._threshold)
 
     def undo(self, a: str | None, b: str | None) -> "Comparison":
         """Remove a decision about these topics; return a new comparison."""
-        annotations.undo_match(self._db, self._found.a.run, self._found.b.run, self._make_decision(a, b))
+        notes.undo_match(self._db, self._found.a.run, self._found.b.run, self._make_decision(a, b))
         return compare(self._db, (self._found.a, self._found.b), self._threshold)
 
     def export(

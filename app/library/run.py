@@ -16,6 +16,7 @@ from topiary.app.analysis.shares import find_placed_snapshot
 from topiary.app.export.records import list_all_facts
 from topiary.app.export.topics import add_run_note, list_run_notes
 from topiary.app.jobs import control, launcher, logs, steering
+from topiary.app.jobs.control import ENDED, describe_end, follow_run, show_progress
 from topiary.app.jobs.edit_orders import EditOrder, list_steerable
 from topiary.app.jobs.edit_previews import find_hints, preview_edit
 from topiary.app.jobs.estimates import choose_headline, read_latest
@@ -24,11 +25,10 @@ from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.topic_guide import convert_guide, read_guide
-from topiary.app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from topiary.app.names import BROKEN
 from topiary.app.views.run_facts import format_estimate
 from topiary.app.views.steer import suggest_edits
-from topiary.store import annotations, events, notes, snapshots
+from topiary.store import events, notes, snapshots
 from topiary.store import points as run_points
 from topiary.store.errors import NotFound
 from topiary.store.points import Point
@@ -461,7 +461,7 @@ class Run(RunBridges, RunEvidence):
             When there is no such topic.
         """
         node = self.hierarchy(None).find_topic(topic)
-        annotations.set_label(self._opened.db, self.number, node.layer, node.column + 1, name)
+        notes.set_label(self._opened.db, self.number, node.layer, node.column + 1, name)
         self._record(f"named topic {format_identity(node)} of", f" {name}")
 
     def notes(self, topic: str | None = None, document: int | None = None) -> pd.DataFrame:

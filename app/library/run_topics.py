@@ -204,7 +204,7 @@ class RunTopics:
 
         Runs are compared that have the same corpus, model and settings, another seed, and a snapshot of about the same
         step.  A topic is found in a run if the words of its partner there are alike
-        (:mod:`engine.hierarchy.recurrence`).
+        (:mod:`engine.hierarchy.align`).
 
         Parameters
         ----------
@@ -431,7 +431,7 @@ class RunTopics:
         pandas.DataFrame
             A row for each point: layer, weight (0 at ``one``, 1 at ``other``), words, and the new ones among them.
         """
-        from topiary.app.export.class_facts import interpolate_documents
+        from topiary.app.export.records import interpolate_documents
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
         mixed_layer, points = interpolate_documents(
@@ -528,7 +528,7 @@ class RunTopics:
             When the file cannot be written.
         """
         from topiary.app.export import topics, trees
-        from topiary.app.views.tree.class_overlay import find_class
+        from topiary.app.views.tree.boxes import find_class
 
         path = Path(file)
         hierarchy = self.hierarchy(minibatch, seeds=path.suffix.lower() not in (".svg", ".dot"))

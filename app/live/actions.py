@@ -33,7 +33,7 @@ from topiary.app.live.feed import LEAVING, Feed
 from topiary.app.live.predictions import MapJobs
 from topiary.app.live.visitor import NotAllowed, Visitor
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import annotations, corpora, events, full_text, notes, queue, runs
+from topiary.store import corpora, events, full_text, notes, runs
 from topiary.store.corpus_rows import CorpusColumn, CorpusRow
 from topiary.store.database import Database, open_database, open_existing
 from topiary.store.errors import StoreError
@@ -42,6 +42,7 @@ from topiary.store.run_rows import RunRow
 from topiary.store.snapshots import SnapshotRow
 
 INDEX_PAUSE = 30.0  # seconds between two checks for corpora without an index
+IMPORT_PAUSE = 60.0  # seconds after an import, whose process makes the index
 
 index_log = logging.getLogger("topiary.indexing")
 
@@ -78,7 +79,7 @@ class Indexing:
         try:
             db = open_database(self._url)
             try:
-                for corpus in full_text.list_unindexed(db):
+                for corpus in full_text.list_unindexed(db, IMPORT_PAUSE):
                     self._build_index(db, corpus)
             finally:
                 db.close()
@@ -233,7 +234,7 @@ class Actions:
 
     def move(self, run: int) -> None:
         """Move a queued run to the front of the queue."""
-        queue.move_run(self._writing(), run)
+        runs.move_run(self._writing(), run)
         self.feed.look()
 
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:
@@ -288,18 +289,18 @@ class Actions:
 
     def rename_topic(self, run: int, layer: int, topic: int, text: str) -> None:
         """Name a topic (numbered from 1 by identity); an empty text removes the name."""
-        annotations.set_label(self._writing(), run, layer, topic, text)
+        notes.set_label(self._writing(), run, layer, topic, text)
         self._record(f"named topic L{layer}:{topic} of run {run} {text}")
         self.feed.relabel(run)
 
-    def match_topics(self, run_a: int, run_b: int, decision: annotations.MatchDecision) -> None:
+    def match_topics(self, run_a: int, run_b: int, decision: notes.MatchDecision) -> None:
         """Save a decision about which topics of two runs match."""
-        annotations.save_match(self._writing(), run_a, run_b, decision)
+        notes.save_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
-    def unmatch_topics(self, run_a: int, run_b: int, decision: annotations.MatchDecision) -> None:
+    def unmatch_topics(self, run_a: int, run_b: int, decision: notes.MatchDecision) -> None:
         """Undo a decision about which topics of two runs match."""
-        annotations.undo_match(self._writing(), run_a, run_b, decision)
+        notes.undo_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
     def add_topic_notes(self, run: int, layer: int, topic: int, new: Sequence[NewNote]) -> None:

@@ -18,8 +18,8 @@ from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.store import runs
 from topiary.store.arrays import Array
 from topiary.store.database import Database
-from topiary.store.document_maps import StoredMap
 from topiary.store.points import Point
+from topiary.store.snapshots import StoredMap
 
 CacheKey = TypeVar("CacheKey")
 CacheValue = TypeVar("CacheValue")

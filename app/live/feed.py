@@ -27,7 +27,8 @@ from topiary.app.live.cache import MOST_POINT_BYTES, Cache, History, InferenceCa
 from topiary.app.live.predictions import PredictionCache
 from topiary.app.live.ticks import SessionListeners, Tick
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import annotations, corpora, points, runs, snapshots
+from topiary.store import corpora, points, runs, snapshots
+from topiary.store import notes as annotations
 from topiary.store.arrays import Array
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database

@@ -37,12 +37,11 @@ from topiary.app.pages.components import Board, Message, TreeView
 from topiary.app.pages.curves import CompareCurves
 from topiary.app.pages.messages import LatestRequest, TreePage, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
-from topiary.app.views.compare import head, pair, summary, table
+from topiary.app.views.compare import head, lead, summary, table
 from topiary.app.views.compare.head import ComparedRun, HeadFacts, draw_coherence, draw_head, draw_status
 from topiary.app.views.compare.labels import choose_class, draw_labels
-from topiary.app.views.compare.lead import LeadFacts, describe_yardsticks, draw_lead
+from topiary.app.views.compare.lead import LeadFacts, describe_yardsticks, draw_lead, draw_strip
 from topiary.app.views.compare.moved import draw_moved
-from topiary.app.views.compare.strip import draw_strip
 from topiary.app.views.compare.summary import (
     SeedVerdict,
     describe_doubt,
@@ -64,7 +63,7 @@ from topiary.app.views.tree.opening import choose_threshold, find_lower_threshol
 from topiary.app.views.tree.picture import TreeChoice, reveal_topic
 from topiary.app.views.tree.tree_svg import draw_more_offer
 from topiary.engine.hierarchy.tree import Node
-from topiary.store.annotations import MatchDecision
+from topiary.store.notes import MatchDecision
 
 _WATCHED = (  # fields of the view; a change of one draws the page again
     "page", "run", "snapshot", "partner", "partner_snapshot", "layer", "topic", "side", "roots", "partner_roots",
@@ -411,11 +410,11 @@ class ComparePage(TreePage):
     def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
         one_run = comparison.a.run == comparison.b.run
         self._pair.html = (
-            pair.draw_pair(
+            lead.draw_pair(
                 comparison, selected, one_run=one_run, drawn=not self._is_whole or selected in self._drawn_pairs
             )
             if selected
-            else pair.NOTHING
+            else lead.NOTHING
             if self._is_whole
             else ""
         )

@@ -41,15 +41,27 @@ from topiary.app.pages.session import CHOICES, DEFAULTS, Context
 from topiary.app.pages.topic_documents import TopicDocuments
 from topiary.app.pages.topic_trends import TopicTrends
 from topiary.app.views.documents.documents_form import MAP
-from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
+from topiary.app.views.explore.cards import (
+    SearchResult,
+    TopicMarks,
+    WordPassages,
+    draw_topic_list,
+    draw_word_card,
+    find_topics,
+)
 from topiary.app.views.explore.controls import (
     ControlState,
+    describe_tree,
     draw_controls,
     draw_map_foot,
     draw_map_legend,
+    draw_rows,
+    draw_share_bar,
     draw_tiles_foot,
     draw_tree_foot,
     list_everywhere,
+    list_top_rows,
+    list_tree_rows,
 )
 from topiary.app.views.explore.detail import (
     MUCH,
@@ -57,11 +69,9 @@ from topiary.app.views.explore.detail import (
     PanelState,
     draw_column_topics,
     draw_missing_topic,
+    draw_small_trends,
     draw_topic,
 )
-from topiary.app.views.explore.small_trends import draw_small_trends
-from topiary.app.views.explore.tree_head import describe_tree, draw_rows, draw_share_bar, list_top_rows, list_tree_rows
-from topiary.app.views.explore.word_card import WordPassages, draw_word_card
 from topiary.app.views.filters import draw_selection
 from topiary.app.views.save_report import ReportScope, list_report_scopes
 from topiary.app.views.tree.layout import WIDE

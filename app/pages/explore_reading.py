@@ -8,9 +8,8 @@ from topiary.app.analysis.word_use import cut_passage
 from topiary.app.export import trees
 from topiary.app.pages.components import TreeView
 from topiary.app.pages.session import Context
-from topiary.app.views.explore.cards import FoundDocument, SearchResult
+from topiary.app.views.explore.cards import FoundDocument, SearchResult, WordPassage, WordPassages
 from topiary.app.views.explore.detail import cut_excerpt
-from topiary.app.views.explore.word_card import WordPassage, WordPassages
 from topiary.app.views.palette import LIGHT
 from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
 from topiary.app.views.text import break_lines

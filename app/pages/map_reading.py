@@ -23,7 +23,7 @@ from topiary.app.views.document_map import PackedMap, list_captions, pack_map
 from topiary.app.views.documents.map_page import ListedPoint, MapColours, MapLegend, MapRegion, SelectionSummary
 from topiary.app.views.palette import LIVE
 from topiary.app.views.runs.notices import explain_missing_run
-from topiary.app.views.tree.map_parents import assign_hues, choose_families, group_topics, trace_parents
+from topiary.app.views.tree.map_svg import assign_hues, choose_families, group_topics, trace_parents
 from topiary.engine.contract import Array
 from topiary.engine.document_map.areas import Island, find_islands
 from topiary.engine.document_map.layout import DocumentMap
@@ -32,10 +32,9 @@ from topiary.engine.lens.groups import bin_numbers
 from topiary.store import corpora
 from topiary.store.columns import find_column
 from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn, CorpusRow
-from topiary.store.document_maps import MapFacts
 from topiary.store.errors import DamagedArrays, NotFound, StoreError
 from topiary.store.run_rows import RunRow
-from topiary.store.snapshots import SnapshotRow
+from topiary.store.snapshots import MapFacts, SnapshotRow
 
 POINTS = "points"  # the path below which the server sends them
 N_HUES = len(LIVE.hues)

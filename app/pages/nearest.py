@@ -10,7 +10,7 @@ from topiary.app.analysis.shares import find_nearest
 from topiary.app.pages.documents_reading import Placement, describe_documents
 from topiary.app.pages.session import Context
 from topiary.app.views.documents.documents_form import ListedDocument
-from topiary.engine.hierarchy.shares import cut_shares
+from topiary.engine.hierarchy.paths import cut_shares
 from topiary.store import corpora
 from topiary.store.shares import LayerShares
 

@@ -8,7 +8,7 @@ from topiary.app.analysis.notes import Note, read_document_notes
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
-from topiary.app.views.notes import NoteForm, draw_notes
+from topiary.app.views.explore.detail import NoteForm, draw_notes
 from topiary.store import notes, runs
 from topiary.store.notes import NOTE, TAG, NewNote
 

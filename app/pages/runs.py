@@ -27,32 +27,29 @@ from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.markup import draw_icon, draw_select
 from topiary.app.views.runs.corpus_form import ImportFacts, draw_imports
 from topiary.app.views.runs.notices import draw_missing_run, draw_no_run
-from topiary.app.views.runs.run_choice import (
+from topiary.app.views.runs.run_list import (
+    AT_ONCE,
+    COMPILING,
+    FIRST_TOPICS,
+    LATE,
     LOWEST,
     MOST_MARKED,
     ORDERS,
     RunChoice,
-    draw_marked,
-    draw_run_choice,
-    explain_order,
-)
-from topiary.app.views.runs.run_list import (
-    AT_ONCE,
+    TableRun,
+    WaitFacts,
     draw_empty_store,
+    draw_marked,
     draw_preparation,
     draw_rest,
+    draw_run_choice,
+    draw_run_table,
     draw_runs,
-    select_runs,
-)
-from topiary.app.views.runs.run_table import TableRun, draw_run_table
-from topiary.app.views.runs.waiting import (
-    COMPILING,
-    FIRST_TOPICS,
-    LATE,
-    WaitFacts,
     draw_waiting_page,
+    explain_order,
     follow_preparation,
     round_estimate,
+    select_runs,
 )
 from topiary.store import corpora, corpus_rows, runs
 from topiary.store.run_rows import RunRow

@@ -18,7 +18,7 @@ from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.compare.recurrence import MORE, SeedReport, draw_seed_page, draw_seed_progress
 from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
 from topiary.app.views.tree.opening import choose_threshold
-from topiary.engine.hierarchy.recurrence import Recurrence
+from topiary.engine.hierarchy.align import Recurrence
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.run_rows import RunRow
 

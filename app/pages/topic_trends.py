@@ -13,7 +13,7 @@ from topiary.app.pages.filters import find_placed, open_documents
 from topiary.app.pages.measured import offer_columns
 from topiary.app.pages.session import Context
 from topiary.app.pages.topic_documents import TopicReading
-from topiary.app.views.explore.small_trends import GroupShare, TopicTrend
+from topiary.app.views.explore.detail import GroupShare, TopicTrend
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora
 from topiary.store.errors import StoreError

@@ -14,10 +14,9 @@ from topiary.app.plots.request import COLUMN, FigureRequest
 from topiary.app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL, FigureSheet, cut, measure_width, wrap
 from topiary.app.views.palette import LIGHT, find_layer_colour
 from topiary.app.views.text import format_percent
-from topiary.app.views.tree.layout import weigh_links
+from topiary.app.views.tree.layout import LayerRow, order_layers, spread_nodes, weigh_links
 from topiary.app.views.tree.opening import choose_threshold, list_top_topics
 from topiary.app.views.tree.picture import TreeChoice, cut_tree
-from topiary.app.views.tree.positions import LayerRow, order_layers, spread_nodes
 from topiary.engine.hierarchy.tree import Edge, Node
 
 # In points: distance of lines, padding in a box, gap between boxes, margin of the sheet, height of a layer's heading.

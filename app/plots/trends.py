@@ -28,8 +28,7 @@ from topiary.app.plots.style import (
     set_size,
 )
 from topiary.app.views.text import format_percent
-from topiary.app.views.trends.group_chart import GroupBar
-from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks
+from topiary.app.views.trends.time_chart import GroupBar, TimeAxis, TimeLine, choose_ticks
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.moments import Weighting
 from topiary.store import corpora

@@ -104,7 +104,7 @@ def _make_environment() -> Environment:
     from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
     from topiary.engine.hierarchy.titles import SHOWN, TWIN
     from topiary.engine.hierarchy.topics import TRADE
-    from topiary.engine.lens.explained import LISTED
+    from topiary.engine.lens.typical import LISTED
 
     environment = _PlainEnvironment(
         autoescape=True, undefined=StrictUndefined, loader=_LineLoader(find_asset("templates")), auto_reload=False

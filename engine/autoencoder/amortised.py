@@ -15,8 +15,7 @@ from topiary.engine.autoencoder.encoder import POSTERIORS, Dropout, Heads, Table
 from topiary.engine.autoencoder.hybrid import Clock, Hybrid, State
 from topiary.engine.contract import Batch, FloatArray, Local, Rates, Sweeps
 from topiary.engine.gibbs.collapsed import SweepPlan
-from topiary.engine.gibbs.local import plan_inference
-from topiary.engine.gibbs.sweeper import EncodedDocuments
+from topiary.engine.gibbs.local import EncodedDocuments, plan_inference
 from topiary.engine.streams import Address
 from topiary.engine.topic_moves import diffusion
 

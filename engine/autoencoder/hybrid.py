@@ -9,6 +9,10 @@ Blundell, "Simple and scalable predictive uncertainty estimation using deep ense
 classifier's last layer, which DATM keeps (eq. 33), does not cover the encoder below it, which is the main source of
 uncertainty.  All encoders read the same mini-batches over the same topics; the first is the model's own, which draws
 the activations that move topics and places documents.
+
+Adam (Kingma and Ba, 2015) on tuples of arrays, and on the rows of a large table that a mini-batch touched.
+
+The objective is maximised: steps go up its gradients.  No argument of the public functions is changed in place.
 """
 
 import itertools
@@ -18,19 +22,121 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topiary.engine import streams, widths
-from topiary.engine.autoencoder import adam, encoder
+from topiary.engine.autoencoder import encoder
 from topiary.engine.contract import Array, Batch, Event, Facts, FloatArray
-from topiary.engine.gibbs.local import LINKS, Sampler
-from topiary.engine.gibbs.sweeper import DocumentSweeper
+from topiary.engine.gibbs.local import LINKS, DocumentSweeper, Sampler
 from topiary.engine.gibbs.upper import Hyper
 from topiary.engine.gpu.devices import Device
 from topiary.engine.gpu.sweeps import choose_sweeper
 from topiary.engine.hierarchy import topics
+from topiary.engine.jit import compiled
 from topiary.engine.pool import Pool
 from topiary.engine.steering.guide import keep_steering, restore_steering
 from topiary.engine.topic_moves import steps
 from topiary.engine.topic_moves.steps import Variables
 from topiary.engine.widths import GrowthRule
+
+FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # decay of the two moments, and a constant that avoids division by 0
+
+
+class Moments(NamedTuple):
+    """Running means of the gradient of every weight and of its square."""
+
+    first: tuple[FloatArray, ...]
+    second: tuple[FloatArray, ...]
+
+
+def start_moments(weights: tuple[FloatArray, ...]) -> Moments:
+    """Return the moments before the first step."""
+    return Moments(tuple(np.zeros_like(w) for w in weights), tuple(np.zeros_like(w) for w in weights))
+
+
+class RowGradient(NamedTuple):
+    """Gradient in some rows of a table: their numbers ``rows`` (n,), and ``values`` (n, K)."""
+
+    rows: Array
+    values: FloatArray
+
+    def add(self, other: "RowGradient") -> "RowGradient":
+        """Return the sum of two gradients, with the rows of either."""
+        rows = np.union1d(self.rows, other.rows)
+        values = np.zeros((len(rows), self.values.shape[1]))
+        for part in (self, other):
+            values[np.searchsorted(rows, part.rows)] += part.values
+        return RowGradient(rows, values)
+
+
+def step_adam(
+    weights: tuple[FloatArray, ...],
+    moments: Moments,
+    gradients: list[FloatArray | RowGradient],
+    rates: list[float],
+    t: int,
+    fading: list[float] | None = None,
+) -> tuple[tuple[FloatArray, ...], Moments]:
+    """Return weights and moments after step ``t`` = 1, 2, ...; rows that a :class:`RowGradient` lacks take no step.
+
+    ``rates`` are the step sizes, one for each array.  ``fading`` is the share of each array that decays in addition to
+    the step, also in rows without one (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019).
+    """
+    fading = fading or [0.0] * len(weights)
+    scale = np.sqrt(1.0 - SECOND**t) / (1.0 - FIRST**t)
+    small = SMALL * np.sqrt(1.0 - SECOND**t)
+    new_weights, first, second = [], [], []
+    for weight, m, v, gradient, rate, decay in zip(weights, *moments, gradients, rates, fading, strict=True):
+        step_size = rate * scale
+        w = np.multiply(weight, 1.0 - decay, order="C") if decay else weight.copy()
+        m, v = m.copy(), v.copy()  # noqa: PLW2901
+        if isinstance(gradient, RowGradient):
+            _move_rows(w, m, v, gradient.rows, gradient.values, step_size, small)
+        else:
+            _move_weights(
+                w.reshape(-1),
+                m.reshape(-1),
+                v.reshape(-1),
+                np.ascontiguousarray(gradient).reshape(-1),
+                step_size,
+                small,
+            )
+        new_weights.append(w)
+        first.append(m)
+        second.append(v)
+    return tuple(new_weights), Moments(tuple(first), tuple(second))
+
+
+def average_weights(
+    means: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], share: float
+) -> tuple[FloatArray, ...]:
+    """Return running means of weights (Polyak and Juditsky, 1992), moved by ``share`` towards the current weights."""
+    return tuple(
+        _interpolate(mean.reshape(-1), w.reshape(-1), share).reshape(w.shape)
+        for mean, w in zip(means, weights, strict=True)
+    )
+
+
+@compiled
+def _interpolate(start: FloatArray, end: FloatArray, share: float) -> FloatArray:
+    mean = np.empty_like(start)
+    for i in range(len(start)):
+        mean[i] = start[i] + share * (end[i] - start[i])
+    return mean
+
+
+@compiled
+def _move_weights(w: FloatArray, m: FloatArray, v: FloatArray, g: FloatArray, size: float, small: float) -> None:
+    for i in range(len(w)):
+        m[i] += (1.0 - FIRST) * (g[i] - m[i])
+        v[i] += (1.0 - SECOND) * (g[i] * g[i] - v[i])
+        w[i] += size * m[i] / (np.sqrt(v[i]) + small)
+
+
+@compiled
+def _move_rows(
+    w: FloatArray, m: FloatArray, v: FloatArray, rows: Array, g: FloatArray, size: float, small: float
+) -> None:
+    for i in range(len(rows)):
+        _move_weights(w[rows[i]], m[rows[i]], v[rows[i]], g[i], size, small)
+
 
 NEVER = 1 << 40  # number of a sweep that is never reached
 
@@ -180,8 +286,8 @@ def _start_moments(
     at: Hybrid, weights: tuple[FloatArray, ...], phi: tuple[FloatArray, ...], r: FloatArray
 ) -> dict[str, Any]:
     """Return the fields of a State before Adam's first step: moments, number of steps, and no mean of weights."""
-    moments = adam.start_moments(weights)
-    topic = adam.start_moments((*phi, r) if at.config.inference == "wai" else ())
+    moments = start_moments(weights)
+    topic = start_moments((*phi, r) if at.config.inference == "wai" else ())
     return {"moved": np.array(0, dtype=np.int64), **moments._asdict(), "steady": ()} | {
         f"topic_{name}": values for name, values in topic._asdict().items()
     }
@@ -281,9 +387,7 @@ def derive_seed(seed: int, number: int) -> int:
 
 def add_encoders(state: State, others: Iterable[tuple[FloatArray, ...]]) -> State:
     """Return the state with further encoders and their classifiers, which start at the weights ``others``."""
-    members = (
-        state._replace(weights=weights, steady=(), **adam.start_moments(weights)._asdict()) for weights in others
-    )
+    members = (state._replace(weights=weights, steady=(), **start_moments(weights)._asdict()) for weights in others)
     return join_encoders(state, members)
 
 

@@ -8,11 +8,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from topiary.engine import corpus, streams
-from topiary.engine.autoencoder import adam, amortised, encoder, hybrid
-from topiary.engine.autoencoder.adam import Moments, RowGradient
+from topiary.engine.autoencoder import amortised, encoder, hybrid
 from topiary.engine.autoencoder.classifier import Classifier, Lesson
 from topiary.engine.autoencoder.encoder import PER_LAYER, TablePrior, Tape
-from topiary.engine.autoencoder.hybrid import Clock, Hybrid, State
+from topiary.engine.autoencoder.hybrid import Clock, Hybrid, Moments, RowGradient, State
 from topiary.engine.contract import Array, Batch, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from topiary.engine.gibbs.collapsed import SweepPlan
 from topiary.engine.gibbs.local import LayerCounts, SweepSums
@@ -234,7 +233,7 @@ def _climb_encoder(
         d_divergence = head.differentiate_divergence(state.weights[n_encoder:], t)
         gradient[n_encoder:] = [dense + other for dense, other in zip(gradient[n_encoder:], d_divergence, strict=True)]
     moments = Moments(state.first, state.second)
-    weights, moments = adam.step_adam(state.weights, moments, gradient, rates, updates, decays)
+    weights, moments = hybrid.step_adam(state.weights, moments, gradient, rates, updates, decays)
     moved = state._replace(
         t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
     )
@@ -271,7 +270,7 @@ def _average_steady(
     """Return the running mean of the weights after a step; empty before labels count."""
     if newest is None:
         return ()
-    return adam.average_weights(steady, weights, newest) if newest else steady
+    return hybrid.average_weights(steady, weights, newest) if newest else steady
 
 
 def learn_encoder(at: Hybrid, seed: int, state: State, docs: Batch, head: Classifier | None) -> EncoderPass:
@@ -413,7 +412,7 @@ def _climb_topics(at: Hybrid, state: State, slopes: list[FloatArray], rate: floa
     pull = (config.gamma0 / len(state.r) - config.c0 * state.r) / n_documents
     gradients.append((state.r * slopes[-1] + pull) * float(learns_r))
     moments = Moments(state.topic_first, state.topic_second)
-    new, moments = adam.step_adam(tuple(logs), moments, gradients, [rate] * len(logs), int(state.moved))
+    new, moments = hybrid.step_adam(tuple(logs), moments, gradients, [rate] * len(logs), int(state.moved))
     phi = tuple(_softmax(table) for table in new[:-1])
     r = np.exp(new[-1]) if learns_r else state.r
     return state._replace(phi=phi, r=r, topic_first=moments.first, topic_second=moments.second)

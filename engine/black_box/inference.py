@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topiary.engine import schedule, streams
+from topiary.engine import shared_settings, streams
 from topiary.engine.black_box import documents, pathwise, scores, weights
 from topiary.engine.black_box.documents import Loadings, Params, Terms, Trace, Units
 from topiary.engine.black_box.families import GAMMA, StepSize
@@ -13,7 +13,7 @@ from topiary.engine.contract import Array, Batch, Counts, FloatArray, Rates, Swe
 from topiary.engine.corpus import list_owners, sort_by_word
 from topiary.engine.jit import compiled
 from topiary.engine.pool import Pool, cut_evenly
-from topiary.engine.schedule import Schedule
+from topiary.engine.shared_settings import Schedule
 from topiary.engine.streams import Address
 
 _MOST_SAMPLES = 1 << 12  # most samples of a step, because the sample is part of a stream's address
@@ -90,7 +90,7 @@ class InferencePlan(NamedTuple):
 
     def find_step_size(self, t: int) -> StepSize:
         """Return the step size and RMSProp window of step ``t``, counted from 1."""
-        return StepSize(schedule.step_size(self.schedule, t), self.window)
+        return StepSize(shared_settings.step_size(self.schedule, t), self.window)
 
 
 class Evidence(NamedTuple):
@@ -447,7 +447,7 @@ def sweep_documents(
     rates = None if scored is None else Rates(np.zeros(len(scored.words)), np.zeros(len(docs.documents)))
     n_kept = 0
     for i in range(sweeps.burn_in + sweeps.collect):
-        rate = plan.schedule.first * schedule.step_size(_SHRINKING, clock + i + 1)
+        rate = plan.schedule.first * shared_settings.step_size(_SHRINKING, clock + i + 1)
         local = step_documents(plan, seed, purpose, clock + i, loadings, docs, local, StepSize(rate, plan.window))
         if i < sweeps.burn_in or (i - sweeps.burn_in) % sweeps.thin:
             continue

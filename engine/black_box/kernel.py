@@ -14,7 +14,7 @@ from topiary.engine.contract import Array, Batch, Facts, FloatArray, Info, Kerne
 from topiary.engine.gibbs.augment import draw_normals
 from topiary.engine.hierarchy.topics import collect_arrays
 from topiary.engine.pool import Pool
-from topiary.engine.schedule import Schedule
+from topiary.engine.shared_settings import Schedule
 
 
 def sum_columns(table: FloatArray) -> FloatArray:

@@ -15,8 +15,7 @@ from topiary.engine.contract import Array, Counts, FloatArray
 from topiary.engine.gibbs import tokens
 from topiary.engine.gibbs import upper as above
 from topiary.engine.gibbs.augment import draw_binomial, draw_crt
-from topiary.engine.gibbs.priors import add_products
-from topiary.engine.gibbs.tokens import DocCells, DocView, Globals, Slots
+from topiary.engine.gibbs.tokens import DocCells, DocView, Globals, Slots, add_products
 from topiary.engine.gibbs.upper import Hyper, Layers, Scratch
 from topiary.engine.jit import compiled, inlined
 from topiary.engine.streams import Address, Stream, draw_uniform, start_stream

@@ -5,11 +5,21 @@ A token's topic is drawn from (models.md 1.5)
     P(z = k | rest) proportional to phi_vk (n_jk + a_kj),   a_j = Phi^(2) theta_j^(2)  (r for one layer),
 
 as a mixture of two parts: ``phi_vk n_jk`` of the few topics that the document already uses, packed into slots so that a
-sweep reads few topics; and the prior mass of the word, ``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)``
-(``priors.py``).
+sweep reads few topics; and the prior mass of the word, ``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)``.
 
 A model with one layer is treated as having a single topic above, whose column is r and whose activation is 1;
 ``theta`` is then empty.
+
+The prior mass of a token, ``sum_k phi_vk a_kj``: computed for every word, and topics drawn from it.
+
+The prior wins only a few tokens in a hundred; then the topic is drawn from all topics.  With one layer, ``base`` is r
+as a single row, and running sums of ``phi_vk r_k`` over blocks of eight topics, stored for every word, find the block
+at once.  With more layers, a topic c of layer 2 is drawn first, then k given c.
+
+Topics of a document's tokens drawn from all topics at once: for documents that use many, or often the prior.
+
+The law is the same, but the weights ``n_jk + a_kj`` of all topics are read for every token; no step
+depends on whether a topic is new to the document, which the processor could not predict.
 """
 
 from typing import Any, NamedTuple
@@ -18,12 +28,189 @@ import numpy as np
 
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.gibbs import simd
-from topiary.engine.gibbs.dense import draw_from_all, find_place
-from topiary.engine.gibbs.priors import find_product, pick_topic
 from topiary.engine.gibbs.registers import make_registers
-from topiary.engine.gibbs.upper import EIGHT, NONE, ONE, Layers, multiply_rows, uint
+from topiary.engine.gibbs.upper import EIGHT, NONE, ONE, SEVEN, Layers, multiply_rows, sum_block, uint
 from topiary.engine.jit import compiled, inlined
 from topiary.engine.streams import Stream, draw_uniform
+
+_NO_PLACE = uint(0xFFFFFFFF)
+
+
+@inlined
+def find_place(sums: FloatArray, n: np.uint64, u: float) -> np.uint64:
+    """Return the first of ``n`` places, lane after lane, whose running sum exceeds ``u``; rounding leads to any place.
+
+    Place ``s`` is in lane ``s % 8``.  ``sums`` has running sums of each lane in blocks of eight, then those of whole
+    lanes.
+    """
+    n_blocks = (n + SEVEN) // EIGHT
+    lanes = simd.load(sums, EIGHT * n_blocks)
+    reached, lane = simd.move_up(lanes), simd.count_at_most(lanes, u)
+    rank = lane
+    for block in range(n_blocks - ONE):
+        rank += simd.count_at_most(simd.add(simd.load(sums, EIGHT * block), reached), u)
+    return min(EIGHT * (rank - lane * n_blocks) + lane, n - ONE)
+
+
+@inlined
+def _shift_token(weights: FloatArray, gains: np.uint64, loses: np.uint64) -> None:
+    """Move a token from topic ``loses`` to topic ``gains``, eight weights at a time, as they are read."""
+    block = gains // EIGHT * EIGHT
+    simd.store(weights, block, simd.transfer(simd.load(weights, block), block, gains, _NO_PLACE))
+    block = loses // EIGHT * EIGHT
+    simd.store(weights, block, simd.transfer(simd.load(weights, block), block, _NO_PLACE, loses))
+
+
+@inlined
+def _sum_products(row: FloatArray, weights: FloatArray, sums: FloatArray) -> float:
+    """Write running sums of ``row[k] * weights[k]`` in each lane, then those of whole lanes, and return the last.
+
+    Two blocks of eight are added at a time, which halves the chain of additions.
+    """
+    n = uint(len(row))
+    whole, k, total = n // EIGHT * EIGHT, NONE, simd.make_zeros()
+    while k + EIGHT < whole:
+        first = simd.multiply(simd.load(row, k), simd.load(weights, k))
+        second = simd.multiply(simd.load(row, k + EIGHT), simd.load(weights, k + EIGHT))
+        simd.store(sums, k, simd.add(total, first))
+        total = simd.add(total, simd.add(first, second))
+        simd.store(sums, k + EIGHT, total)
+        k += EIGHT + EIGHT
+    while k < whole:
+        total = simd.add(total, simd.multiply(simd.load(row, k), simd.load(weights, k)))
+        simd.store(sums, k, total)
+        k += EIGHT
+    if whole < n:
+        simd.store(sums, whole, simd.make_zeros())
+        for place in range(whole, n):
+            sums[place] = row[place] * weights[place]
+        total = simd.add(total, simd.load(sums, whole))
+        simd.store(sums, whole, total)
+        whole += EIGHT
+    lanes = simd.sum_up(total, 0.0)
+    simd.store(sums, whole, lanes)
+    return simd.take_last(lanes)
+
+
+@compiled
+def draw_from_all(
+    rng: Stream, phi: FloatArray, words: Array, of: Array, topics: Array, weights: FloatArray, sums: FloatArray
+) -> Stream:
+    """Draw the topic of every token in place; token ``i`` is of word ``words[of[i]]``.
+
+    ``weights`` are ``n_jk + a_kj``, followed by space for whole blocks of eight and one block more, as has ``sums``.
+    As in ``tokens.py``, a token's sums lack the token drawn before it, which is an outcome of its own.
+    """
+    n_topics, n_tokens = uint(phi.shape[1]), uint(len(topics))
+    latest, before = uint(topics[n_tokens - ONE]), n_topics + EIGHT  # at first no token waits to be counted
+    _shift_token(weights, before, latest)
+    for token in range(n_tokens):
+        row = phi[uint(words[uint(of[token])])]
+        _shift_token(weights, before, uint(topics[token]))
+        counted = _sum_products(row, weights, sums)
+        v, rng = draw_uniform(rng)
+        k = find_place(sums, n_topics, v * counted)
+        u, rng = draw_uniform(rng)
+        before = latest
+        latest = k if u * (counted + row[latest]) < counted else latest
+        topics[token] = latest
+    return rng
+
+
+def allocate_priors(phi: FloatArray, base: FloatArray, *, lone: bool) -> FloatArray:
+    """Return an array for the prior masses of all words, a column per topic of layer 2, or per block of eight topics.
+
+    ``lone`` says that there is only one layer: a ``base`` with one row does not, because layer 2 may have one topic.
+    Columns of layer 2 are followed by zeros up to whole blocks of eight.  The system assigns memory when it is written
+    to, so words without computed priors cost nothing.
+    """
+    n_blocks = -(-(phi.shape[1] if lone else len(base)) // 8)
+    return np.zeros((phi.shape[0], n_blocks if lone else 8 * n_blocks))
+
+
+@compiled
+def weigh_words(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
+    """Write the rows ``words[begin:end]`` of ``prior = phi @ base'``; results do not depend on the threads."""
+    columns = np.zeros((base.shape[1], prior.shape[1]))
+    columns[:, : len(base)] = base.T
+    for i in range(begin, end):
+        multiply_rows(phi[words[i]], columns, prior[words[i]])
+
+
+@compiled
+def add_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
+    """Write the rows ``words[begin:end]`` of ``prior`` for one layer: running sums of ``phi_vk r_k`` by blocks.
+
+    Numbers are added in the order in which :func:`pick_topic` adds them.
+    """
+    n = phi.shape[1]
+    for i in range(begin, end):
+        v = words[i]
+        reached = 0.0
+        for block in range(prior.shape[1]):
+            mass = 0.0
+            for k in range(8 * block, min(8 * block + 8, n)):
+                mass += phi[v, k] * base[0, k]
+            reached += mass
+            prior[v, block] = reached
+
+
+@inlined
+def pick_topic(rng: Stream, phi: FloatArray, word: int, base: FloatArray, prior: FloatArray) -> tuple[int, Stream]:
+    """Draw k proportional to ``phi[word, k] * base[0, k]``: first its block by the running sums, then k itself."""
+    n, last = uint(phi.shape[1]), uint(prior.shape[1]) - ONE
+    u, rng = draw_uniform(rng)
+    u *= prior[word, last]
+    block = NONE
+    for b in range(last):
+        block += uint(prior[word, b] <= u)
+    reached = 0.0
+    if block > NONE:
+        reached = prior[word, block - ONE]
+    k, mass = EIGHT * block, 0.0
+    place, stop = k, min(k + EIGHT, n)
+    while k < stop:
+        mass += phi[word, k] * base[0, k]
+        place += uint(reached + mass <= u)
+        k += ONE
+    return np.int64(min(place, n - ONE)), rng  # type: ignore[return-value]
+
+
+@inlined
+def add_products(a: FloatArray, b: FloatArray) -> float:
+    """Return the sum of ``a[k] * b[k]`` over the length of ``b``."""
+    n, k, total = uint(len(b)), NONE, 0.0
+    while k + EIGHT <= n:
+        total += sum_block(a, k, b, k)
+        k += EIGHT
+    while k < n:
+        total += a[k] * b[k]
+        k += ONE
+    return total
+
+
+@inlined
+def find_product(a: FloatArray, b: FloatArray, u: float) -> np.uint64:
+    """Return the first k at which the running sum of ``a[k] * b[k]`` exceeds ``u``: first its block, then itself.
+
+    Within the block there is no branch, which the processor could not predict.
+    """
+    n, k, reached = uint(len(b)), NONE, 0.0
+    while k + EIGHT <= n:
+        mass = sum_block(a, k, b, k)
+        if reached + mass > u:
+            break
+        reached += mass
+        k += EIGHT
+    place, stop = k, min(k + EIGHT, n)
+    while k < stop:
+        reached += a[k] * b[k]
+        place += uint(reached <= u)
+        k += ONE
+    while place > NONE and (place >= n or a[place] * b[place] == 0.0):  # rounding led beyond the last product
+        place -= ONE
+    return place
+
 
 # From this number of topics on, Phi of the tokens to come is fetched ahead, and slots whose topics have lost their last
 # token are used again.
@@ -39,7 +226,7 @@ class Slots(NamedTuple):
     """The topics in use by a document: slot ``s`` has ``tokens[s]`` tokens of ``topic[s]``; ``where[k]`` is k's slot.
 
     Beyond the slots in use ``tokens`` is 0 and ``topic`` is any topic, so that slots can be read several at a time.
-    ``sums`` is space for running sums, ``weights`` for the weights of all topics (``dense.py``).
+    ``sums`` is space for running sums, ``weights`` for the weights of all topics.
     """
 
     topic: Array
@@ -398,7 +585,7 @@ def _draw_until_prior(
 
 @inlined
 def _prefer_all_topics(glob: Globals, theta: FloatArray, n_tokens: int, n: int) -> bool:
-    """Return whether a document of ``n`` slots is swept faster by ``dense.py``: it uses many, and often the prior."""
+    """Return whether a document of ``n`` slots is swept faster from all topics: it uses many, and often the prior."""
     n_topics, prior = glob.phi.shape[1], 0.0
     if n <= MANY_SLOTS or n_topics > MOST_READ * n or n_topics >= np.int64(MANY):
         return False

@@ -1,7 +1,7 @@
 """Sweeps of all documents on a device, for models whose layers are those of DLDA with counts as data.
 
 The device draws all local variables, and counts; the counts stay there, where the topics can be moved by them
-(:mod:`engine.gpu.moves`), until the processor reads them.  Counts are integers, and the streams of random numbers
+(:mod:`engine.gpu.launches`), until the processor reads them.  Counts are integers, and the streams of random numbers
 belong to documents and lanes, so the same seed gives the same bits on any device with as many lanes.  Local variables
 have single precision there, and are stored in double precision like those of the CPU, so that a run can be continued on
 either.
@@ -16,22 +16,33 @@ import numpy as np
 
 from topiary.engine.contract import Array, Batch, FloatArray, Local, Rates
 from topiary.engine.gibbs.collapsed import SweepPlan
-from topiary.engine.gibbs.local import Locals, Sampler, SweepSums, find_token_starts
-from topiary.engine.gibbs.sweeper import DocumentSweeper, EncodedDocuments, LocalSweeper, Phi, Start, TokenTopics
+from topiary.engine.gibbs.local import (
+    DocumentSweeper,
+    EncodedDocuments,
+    Locals,
+    LocalSweeper,
+    Phi,
+    Sampler,
+    Start,
+    SweepSums,
+    TokenTopics,
+    find_token_starts,
+)
 from topiary.engine.gibbs.upper import Hyper
 from topiary.engine.gpu.devices import Device, DeviceArray, DeviceLocals
 from topiary.engine.gpu.draws import LEAST
 from topiary.engine.gpu.launches import (
     DeviceDocuments,
     DeviceMeans,
+    DeviceMoves,
     DeviceSwept,
     DeviceTopics,
+    MovedTopics,
     ScoredCells,
     StepLaunches,
     pad_width,
     wrap_counts,
 )
-from topiary.engine.gpu.moves import DeviceMoves, MovedTopics
 from topiary.engine.settings import SettingError
 from topiary.engine.streams import Address
 
@@ -42,7 +53,7 @@ def is_kept(plan: SweepPlan, sweep: int) -> bool:
 
 
 class DeviceSweeper:
-    """The sweeps of documents on one device, as :class:`engine.gibbs.sweeper.DocumentSweeper` describes them.
+    """The sweeps of documents on one device, as :class:`engine.gibbs.local.DocumentSweeper` describes them.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from topiary.engine.topic_moves.diffusion import SMALLEST
 
 uint = np.uint64
 BLOCK = 64  # rows
-SAME = 0.5  # as in engine.topic_moves.averages
+SAME = 0.5  # as in engine.topic_moves.steps
 _LAYER_SHIFT = 40  # a stream's item is the layer, then the entry in the low 40 bits
 
 
@@ -189,7 +189,7 @@ def project_entries(phi: FloatArray, totals: FloatArray, reflect: bool, new: Flo
 def scale_samples(
     totals: FloatArray, factor: float, eta: float, n_rows: int, inverse: FloatArray, spread: FloatArray
 ) -> None:
-    """Write the numbers that scale a sample (:class:`engine.topic_moves.averages.ScaledSample`)."""
+    """Write the numbers that scale a sample (:class:`engine.topic_moves.steps.ScaledSample`)."""
     for item in range(lanes.find_first_item(), len(totals), lanes.count_workers()):
         k = uint(item)
         total = totals[k] * factor + eta * n_rows
@@ -235,7 +235,7 @@ def mix_samples(
     new: Array,
     new_variance: Array,
 ) -> None:
-    """Write the mean with one more sample, and the variance of a draw (:mod:`engine.topic_moves.averages`)."""
+    """Write the mean with one more sample, and the variance of a draw (:mod:`engine.topic_moves.steps`)."""
     n_topics = mean.shape[1]
     for entry in range(lanes.find_first_item(), mean.shape[0] * n_topics, lanes.count_workers()):
         v, k = uint(entry // n_topics), uint(entry % n_topics)

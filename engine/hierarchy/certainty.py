@@ -1,6 +1,6 @@
 """Uncertainty of a hierarchy: intervals of words and edges, inclusion of edges, and topics that wander between draws.
 
-Everything follows from the mean and the variance of a draw (:mod:`engine.topic_moves.averages`).  The posterior of one
+Everything follows from the mean and the variance of a draw (:mod:`engine.topic_moves.steps`).  The posterior of one
 entry of a topic is taken to be the Beta distribution with that mean and variance, which is exact if the counts of the
 topic do not change.
 """

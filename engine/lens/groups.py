@@ -1,16 +1,19 @@
-"""Shares of topics by category, label or number: groups, effect tables and slopes.
+"""Shares of topics by category, label or number: groups and effect tables.
 
 The effect of a group is the difference of its share and that of the rest, or of a reference group:
 
     E_gk = R_gk - R_rk.
 
-The slope of topic k by a number x is that of the weighted least-squares line of w_jk on x_j, with x' = x - sum a x / A:
+Intervals and comparisons are those of :mod:`engine.lens.intervals`.
 
-    b_k = sum_j a_j x'_j w_jk / sum_j a_j x'_j^2,
-    V(b_k) = sum_j (a_j x'_j (w_jk - R_k - b_k x'_j))^2 / (sum_j a_j x'_j^2)^2,
+The Poisson bootstrap of shares over documents, for groups with few documents.
 
-where V is the first order of the Poisson bootstrap of b_k, and White's estimate for unequal variances (Econometrica 48,
-1980).  Intervals and comparisons are those of :mod:`engine.lens.intervals`.
+In every draw b document j counts m_j^b ~ Poisson(1) times, and the share of topic k in a group G is
+
+    R_k^b = sum_{j in G} m_j^b a_j w_jk / sum_{j in G} m_j^b a_j.
+
+The numbers of document j come from a stream of its own, addressed by the number of the document in the corpus.  So they
+depend neither on the other documents of the group nor on the number of threads.
 """
 
 from typing import NamedTuple
@@ -18,15 +21,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from topiary.engine import streams
 from topiary.engine.contract import Array, FloatArray, IntArray
-from topiary.engine.hierarchy.certainty import LEVEL, Interval
-from topiary.engine.lens.bootstrap import SEED, draw_variances
+from topiary.engine.hierarchy.certainty import Interval
+from topiary.engine.jit import compiled
 from topiary.engine.lens.intervals import (
     MANY,
     EffectTable,
     GroupShares,
     estimate_shares,
-    find_quantiles,
     select_groups,
     subtract_shares,
 )
@@ -37,10 +40,111 @@ from topiary.engine.lens.moments import (
     Weighting,
     assign_groups,
     sum_moments,
-    sum_products,
     weigh_documents,
 )
-from topiary.engine.pool import Pool
+from topiary.engine.pool import Pool, cut_evenly
+from topiary.engine.streams import draw_uniform, start_stream
+
+DRAWS = 200
+SEED = 1
+_NO_EVENT = float(np.exp(-1.0))  # P(m = 0) of a Poisson variable with mean 1
+
+
+def draw_variances(
+    seed: int, shares: DocumentShares, weights: FloatArray, order: IntArray, ranges: IntArray, pool: Pool | None = None
+) -> FloatArray:
+    """Return the variances of the shares of groups over ``DRAWS`` Poisson-bootstrap draws.
+
+    Parameters
+    ----------
+    seed : int
+    shares : DocumentShares
+    weights : (N,) float64
+        Weight a_j of every document.
+    order : (n,) int array
+        Numbers of documents; each group is a contiguous part of it, and groups may overlap.
+    ranges : (G, 2) int array
+        First position of each group in ``order``, and the position after its last.
+    pool : Pool, optional
+        Threads to use; the result does not depend on it.
+
+    Returns
+    -------
+    (G, K + 1) float64
+        The last column is for the rest of the documents.  Draws without any document are left out.
+    """
+    variances = np.zeros((len(ranges), shares.n_topics + 1))
+    if len(ranges):
+        pool = pool or Pool(1)
+        parts = [(seed, shares, weights, order, ranges, *part, variances) for part in cut_evenly(len(ranges), 16)]
+        pool.run(_draw_groups, parts)
+    return variances
+
+
+@compiled
+def _draw_groups(
+    seed: int,
+    shares: DocumentShares,
+    weights: FloatArray,
+    order: Array,
+    ranges: Array,
+    first: int,
+    last: int,
+    variances: FloatArray,
+) -> None:
+    """Write the variances of groups ``first:last``."""
+    sums = np.empty((shares.n_topics + 1, DRAWS))
+    totals, drawn = np.empty(DRAWS), np.empty(DRAWS)
+    for group in range(first, last):
+        sums[:] = 0.0
+        totals[:] = 0.0
+        for place in range(ranges[group, 0], ranges[group, 1]):
+            j = order[place]
+            _draw_counts(seed, j, drawn)
+            for b in range(DRAWS):
+                drawn[b] *= weights[j]
+                totals[b] += drawn[b]
+            for entry in range(shares.starts[j], shares.starts[j + 1]):
+                _add_multiple(sums[shares.topics[entry]], shares.units[entry] / 65535.0, drawn)
+            _add_multiple(sums[shares.n_topics], shares.rest[j] / 65535.0, drawn)
+        for topic in range(shares.n_topics + 1):
+            variances[group, topic] = _measure_variance(sums[topic], totals)
+
+
+@compiled
+def _draw_counts(seed: int, document: int, drawn: FloatArray) -> None:
+    """Fill ``drawn`` with the Poisson(1) counts of a document, by inversion."""
+    rng = start_stream(seed, streams.BOOTSTRAP, 0, document)
+    for b in range(len(drawn)):
+        uniform, rng = draw_uniform(rng)
+        count, probability = 0, _NO_EVENT
+        while uniform >= probability and count < 20:
+            uniform -= probability
+            count += 1
+            probability /= count
+        drawn[b] = count
+
+
+@compiled
+def _add_multiple(total: FloatArray, share: float, drawn: FloatArray) -> None:
+    """Add ``share * drawn`` to ``total``."""
+    for b in range(len(drawn)):
+        total[b] += share * drawn[b]
+
+
+@compiled
+def _measure_variance(sums: FloatArray, totals: FloatArray) -> float:
+    """Return the variance of ``sums / totals`` over the draws with a total above 0; 0 with fewer than two."""
+    n, mean, squares = 0, 0.0, 0.0
+    for b in range(len(sums)):
+        if totals[b] > 0.0:
+            ratio = sums[b] / totals[b]
+            n += 1
+            change = ratio - mean
+            mean += change / n
+            squares += change * (ratio - mean)
+    return squares / (n - 1) if n > 1 else 0.0
+
 
 BINS = 5  # of a number with many values
 FEW_VALUES = 12  # different values of a number up to which each is a group
@@ -60,27 +164,6 @@ class NumberBins(NamedTuple):
     codes: IntArray
     lows: FloatArray
     highs: FloatArray
-
-
-class Slopes(NamedTuple):
-    """Change of the share of every topic per unit of a number.
-
-    Attributes
-    ----------
-    effects : EffectTable
-        The slopes b_k.
-    centre : float
-        Weighted mean of the number.
-    mean : (K,) float64
-        Share at that mean: the line is ``mean + slope * (x - centre)``.
-    missing : int
-        Documents of the selection without a number.
-    """
-
-    effects: EffectTable
-    centre: float
-    mean: FloatArray
-    missing: int
 
 
 def bin_numbers(values: Array, n_bins: int = BINS) -> NumberBins:
@@ -226,58 +309,3 @@ def tabulate_effects(groups: GroupShares, reference: int | None = None) -> Effec
     compared = np.arange(len(groups.documents))[:, None] != reference
     against = select_groups(groups, slice(reference, reference + 1))
     return subtract_shares(groups._replace(mean=np.where(compared, groups.mean, np.nan)), against)
-
-
-def measure_slopes(
-    shares: DocumentShares,
-    numbers: Array,
-    *,
-    by: Weighting = "tokens",
-    selected: Array | None = None,
-    pool: Pool | None = None,
-) -> Slopes:
-    """Return the change of the share of every topic per unit of a number.
-
-    Parameters
-    ----------
-    shares : DocumentShares
-        Of one layer.
-    numbers : (N,) float64
-        Number of every document; nan or infinite if it is missing.
-    by, selected, pool
-        As in :func:`measure_groups`.
-
-    Returns
-    -------
-    Slopes
-        nan if all numbers are equal.
-    """
-    values = np.asarray(numbers, dtype=np.float64)
-    groups = assign_groups(np.where(np.isfinite(values), 0, -1), selected)
-    n_selected = len(groups) if selected is None else int(np.count_nonzero(selected))
-    missing = n_selected - int(np.count_nonzero(groups == 0))
-    a = np.where(groups == 0, weigh_documents(shares, by), 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        centre = float(a @ np.where(groups == 0, values, 0.0) / a.sum())
-        x = np.where(groups == 0, values - centre, 0.0)
-        u = a * x
-        linear = np.stack([a, u, np.abs(u), u * u, u * u * x], axis=1)
-        sums = sum_products(shares, groups, 1, linear, u * u, pool)[0, :-1]
-        total, scale = a.sum(), u @ x
-        mean, slope = sums[:, 0] / total, sums[:, 1] / scale
-        variance = sums[:, 5] - 2.0 * mean * sums[:, 3] - 2.0 * slope * sums[:, 4]
-        variance += mean**2 * (u @ u) + 2.0 * mean * slope * (u @ (u * x)) + slope**2 * ((u * x) @ (u * x))
-        effective = scale**2 / ((u * x) @ (u * x))  # documents that decide on the slope
-        variance = np.maximum(variance, 0.0) / scale**2 * (effective / max(effective - 1.0, 0.5))
-        carriers = np.where(sums[:, 5] > 0.0, sums[:, 2] ** 2 / sums[:, 5], 0.0)
-    freedom = np.maximum(np.minimum(carriers, effective - 1.0), 1.0)
-    comparisons = int(np.isfinite(slope).sum())
-    interval, simultaneous = (_find_slope_intervals(slope, variance, freedom, m) for m in (1, max(comparisons, 1)))
-    documents = np.asarray(np.count_nonzero(a > 0))
-    return Slopes(EffectTable(slope, interval, simultaneous, documents, comparisons), centre, mean, missing)
-
-
-def _find_slope_intervals(slope: FloatArray, variance: FloatArray, freedom: FloatArray, comparisons: int) -> Interval:
-    """Return Student's intervals of slopes for so many comparisons at once."""
-    half = find_quantiles(freedom, (1.0 - LEVEL) / 2.0 / comparisons) * np.sqrt(variance)
-    return Interval(slope - half, slope + half)

@@ -10,7 +10,7 @@ The share of topic k in group G, with weights a_j (tokens n_j, or 1 for the plai
         = (sum a_j^2 w_jk^2 - 2 R_k sum a_j^2 w_jk + R_k^2 sum a_j^2) / A^2,
 
 which needs one pass over the shares.  With fewer than ``MANY`` documents the denominator varies too much for the first
-order, and V_k is the variance of 200 bootstrap draws (:mod:`engine.lens.bootstrap`).  At ``MANY`` documents both agree
+order, and V_k is the variance of 200 bootstrap draws (:mod:`engine.lens.groups`).  At ``MANY`` documents both agree
 within the noise of 200 draws.  Both are multiplied by n' / (n' - 1), where n' = A^2 / sum a_j^2 is the effective number
 of documents.
 

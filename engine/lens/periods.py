@@ -85,7 +85,7 @@ def cut_periods(dates: Array, unit: str | None = None) -> Periods:
     dates : (N,) int64
         Milliseconds since 1970 (UTC); ``NO_DATE`` if the date is missing.
     unit : str, optional
-        One of ``UNITS``; by default chosen by :func:`choose_unit`.
+        One of ``UNITS``; by default chosen by density as described above.
 
     Raises
     ------
@@ -104,12 +104,6 @@ def cut_periods(dates: Array, unit: str | None = None) -> Periods:
         raise ValueError(f"the dates span {last - first + 1:,} periods of a {unit}, above {MOST:,}; take a longer unit")
     codes[known] = (numbers - first).astype(np.int32)[places]
     return Periods(unit, _find_starts(np.arange(first, last + 2), unit), codes)
-
-
-def choose_unit(dates: Array) -> str:
-    """Return the unit of the periods for these dates (N,), chosen by density as described above."""
-    days, _, documents = _list_days(dates[dates != NO_DATE])
-    return _choose_unit(days, documents)
 
 
 def _list_days(dates: IntArray) -> tuple[IntArray, IntArray, IntArray]:

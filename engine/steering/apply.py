@@ -1,6 +1,7 @@
 """How each kind of edit changes a draft: where the chain is, and what its next steps do."""
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from topiary.engine.steering.guide import ABSENT
 
 LEAST_DOCUMENTS = 10  # of a new topic; from fewer, the words of a carve are those of single documents
 SOURCES, MOST_SOURCES = 0.8, 3  # a new topic is carved out of the topics with this share of its words, three at most
+LEAST_GAIN = 0.1  # in log-likelihood per token, of what is two topics and not one
 PARTS = 8  # bits of a random stream's number for the parts of an edit
 OFTEN = 20.0  # no word weighs more in a prior than this part of the tokens of a mean topic
 
@@ -45,25 +47,34 @@ def apply_edit(draft: Draft, seed: int, edit: Edit) -> EditResult:
     check_layer(edit.kind, edit.layer)
     before = draft.topics.copy()
     draft.at = tokens.EditAddress(seed, edit.step, edit.number << PARTS)
-    topic, changed = _ACTIONS[edit.kind](draft, edit)
+    topic, changed, found = _ACTIONS[edit.kind](draft, edit)
     draft.steering = draft.steering._replace(applied=np.array(edit.number, np.int64))
     draft.hold()
     moved = np.flatnonzero(draft.topics != before)
     owners = np.searchsorted(draft.table.starts, moved, side="right")
     names = draft.names[edit.layer - 1]
     name = None if topic is None else int(names[topic])
-    return EditResult(name, tuple(sorted({int(names[k]) for k in changed})), len(moved), len(np.unique(owners)))
+    return EditResult(name, tuple(sorted({int(names[k]) for k in changed})), len(moved), len(np.unique(owners)), found)
 
 
-Outcome = tuple[int | None, Iterable[int]]  # column of the new topic, columns of the topics that changed
+class Outcome(NamedTuple):
+    """What an edit did: columns of its new topic, or of the one it ``found``, and of the topics that changed."""
+
+    topic: int | None
+    changed: Iterable[int]
+    found: bool = False
 
 
 def _seed(draft: Draft, edit: Edit) -> Outcome:
-    """Carve a new topic out of those that have its words now."""
+    """Carve a new topic out of those that have its words now, or keep the words in one that is about them already."""
     words = np.unique(np.array(edit.words, np.int64))
     table = _require_tokens(draft, "a new topic")
     hits = np.isin(table.words, words)
     near = _find_near(table, hits)
+    same = None if edit.topics else _find_same_topic(draft, hits, near)
+    if same is not None:
+        kept = _keep(draft, edit._replace(topics=(int(draft.names[0][same]),)))
+        return Outcome(same, kept.changed, found=True)
     k = _choose_column(draft, edit.topics)
     sources = _choose_sources(np.bincount(draft.topics[hits & near], minlength=draft.phi[0].shape[1]))
     own, chosen = draft.topics.copy(), hits | np.isin(draft.topics, sources)
@@ -75,7 +86,7 @@ def _seed(draft: Draft, edit: Edit) -> Outcome:
     _carve_rows(draft, k, shares)
     changed = [k, *np.flatnonzero(shares > 0.1)]
     draft.refresh_columns(np.array(changed))
-    return k, changed
+    return Outcome(k, changed)
 
 
 def _keep(draft: Draft, edit: Edit) -> Outcome:
@@ -86,12 +97,12 @@ def _keep(draft: Draft, edit: Edit) -> Outcome:
     draft.steering = draft.steering._replace(out=out[~allowed])
     _add_prior(draft, k, words, edit.strength)
     if not draft.holds_tokens:
-        return None, (k,)
+        return Outcome(None, (k,))
     own, chosen = draft.topics.copy(), np.isin(draft.table.words, words)
     draft.topics[chosen & _mark_documents(draft.table, draft.topics == k)] = k
     shares = _divide(draft, chosen, own, k)
     draft.refresh_columns(np.array([k]))
-    return None, (k, *np.flatnonzero(shares > 0.0))
+    return Outcome(None, (k, *np.flatnonzero(shares > 0.0)))
 
 
 def _out(draft: Draft, edit: Edit) -> Outcome:
@@ -105,7 +116,7 @@ def _out(draft: Draft, edit: Edit) -> Outcome:
     if draft.holds_tokens:
         chosen = np.isin(draft.table.words, words) & (draft.topics == k)
         draft.scatter_topic(chosen, k)
-    return None, (k,)
+    return Outcome(None, (k,))
 
 
 def _ban(draft: Draft, edit: Edit) -> Outcome:
@@ -116,7 +127,7 @@ def _ban(draft: Draft, edit: Edit) -> Outcome:
     if shares.sum() > 0.9:
         raise EditRefused("these words are nine of ten tokens of the corpus; ban fewer")
     draft.steering = draft.steering._replace(banned=np.column_stack([words, shares]))
-    return None, ()
+    return Outcome(None, ())
 
 
 def _pin(draft: Draft, edit: Edit) -> Outcome:
@@ -127,7 +138,7 @@ def _pin(draft: Draft, edit: Edit) -> Outcome:
         mean = draft.means[edit.layer - 1].phi[:, k].astype(np.float64)
         draft.phi[edit.layer - 1][:, k] = np.maximum(mean / mean.sum(), ABSENT)
     draft.steering = draft.steering._replace(pinned=_add_rows(draft.steering.pinned, [(edit.layer, name)]))
-    return None, (k,)
+    return Outcome(None, (k,))
 
 
 def _unpin(draft: Draft, edit: Edit) -> Outcome:
@@ -135,7 +146,7 @@ def _unpin(draft: Draft, edit: Edit) -> Outcome:
     name = _take_one(edit)
     k = draft.find_column(edit.layer, name)
     draft.steering = draft.steering._replace(pinned=_drop_rows(draft.steering.pinned, (edit.layer, name)))
-    return None, (k,)
+    return Outcome(None, (k,))
 
 
 def _merge(draft: Draft, edit: Edit) -> Outcome:
@@ -158,7 +169,7 @@ def _merge(draft: Draft, edit: Edit) -> Outcome:
         draft.theta[layer - 1][:, a] += draft.theta[layer - 1][:, b]
     _take_away(draft, layer, b)
     draft.change_rows(layer, give_row)
-    return None, (a, b)
+    return Outcome(None, (a, b))
 
 
 def _remove(draft: Draft, edit: Edit) -> Outcome:
@@ -174,7 +185,7 @@ def _remove(draft: Draft, edit: Edit) -> Outcome:
 
     _take_away(draft, edit.layer, k)
     draft.change_rows(edit.layer, cut_row)
-    return None, (k,)
+    return Outcome(None, (k,))
 
 
 def _split(draft: Draft, edit: Edit) -> Outcome:
@@ -189,7 +200,7 @@ def _split(draft: Draft, edit: Edit) -> Outcome:
     shares = _divide(draft, chosen, own, k)
     _carve_rows(draft, k, shares)
     draft.refresh_columns(np.array([old, k]))
-    return k, (old, k)
+    return Outcome(k, (old, k))
 
 
 def _place(draft: Draft, edit: Edit) -> Outcome:
@@ -209,7 +220,7 @@ def _place(draft: Draft, edit: Edit) -> Outcome:
     draft.change_rows(edit.layer, move_row)
     others = names[names != parent]
     _add_out(draft, edit.layer + 1, np.full(len(others), child), others)
-    return None, (row,)
+    return Outcome(None, (row,))
 
 
 _ACTIONS: dict[str, Callable[[Draft, Edit], Outcome]] = {
@@ -275,6 +286,18 @@ def _find_near(table: tokens.TokenTable, hits: Array) -> Array:
             f"{found} two of these words; name words that occur together in at least {LEAST_DOCUMENTS} documents"
         )
     return np.repeat(near, lengths)
+
+
+def _find_same_topic(draft: Draft, hits: Array, near: Array) -> int | None:
+    """Return the topic that is about the words that ``hits`` marks and gains nothing if another one is made of them."""
+    sources = _choose_sources(np.bincount(draft.topics[hits & near], minlength=draft.phi[0].shape[1]))
+    made = np.isin(draft.names[0][sources], draft.steering.prior[:, 1])
+    if len(sources) != 1 or made[0]:
+        return None
+    table = draft.table._replace(topics=draft.topics.copy())
+    k, n_words = int(sources[0]), len(draft.phi[0])
+    gain, _ = tokens.measure_split(draft.take_address(), table, k, near, draft.etas[0], n_words)
+    return k if gain < LEAST_GAIN else None
 
 
 def _choose_sources(held: Array) -> Array:

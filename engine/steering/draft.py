@@ -13,7 +13,7 @@ from topiary.engine.steering import tokens
 from topiary.engine.steering.edit import EditRefused, Steering, read_steering
 from topiary.engine.steering.guide import ABSENT, Guide, choose_entries
 from topiary.engine.steering.tokens import EditAddress
-from topiary.engine.topic_moves.averages import TopicMean
+from topiary.engine.topic_moves.steps import TopicMean
 
 FAINT = 1e-4  # what is above a new topic at first, as a share of what is above a mean topic
 IDLE = 0.01  # a topic with less than this share of the tokens of a mean topic is free for another use

@@ -66,19 +66,22 @@ class EditResult(NamedTuple):
     Attributes
     ----------
     topic : int or None
-        The original column of the new topic, if the edit made one.
+        The original column of the topic that the edit made, or found to be about its words already.
     changed : tuple of int
         Original columns of the topics of the edit's layer that it changed.
     tokens : int
         Tokens that changed their topic.
     documents : int
         Documents with such tokens.
+    found : bool
+        Whether ``topic`` was there before.
     """
 
     topic: int | None
     changed: tuple[int, ...]
     tokens: int
     documents: int
+    found: bool = False
 
 
 class EditRefused(ValueError):  # noqa: N818 - named after what has happened

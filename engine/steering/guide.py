@@ -14,7 +14,7 @@ import numpy as np
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.hierarchy.topics import collect_arrays
 from topiary.engine.steering.edit import Steering, read_steering
-from topiary.engine.topic_moves.averages import LayerMeans, TopicMean
+from topiary.engine.topic_moves.steps import LayerMeans, TopicMean
 
 # Weights of 0: samplers divide by sums of weights, which must not be 0, and products of three must not be subnormal.
 ABSENT = 1e-100

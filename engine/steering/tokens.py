@@ -101,6 +101,37 @@ def divide_tokens(
                 held[topics[i]] = 0.0
 
 
+def measure_split(
+    at: EditAddress, table: TokenTable, k: int, second: Array, eta: float, n_words: int
+) -> tuple[float, list[FloatArray]]:
+    """Return what two topics in place of ``k`` gain in log-likelihood per token, and the words of both, (V,) each.
+
+    ``second`` (tokens,) bool says which tokens begin in the second topic; the tokens of ``k`` then choose by Gibbs
+    scans.  ``table`` changes.
+    """
+    mine, own, new = table.topics == k, table.topics.copy(), int(table.topics.max()) + 1
+    table.topics[mine & second] = new
+    counts = count_tokens(table, n_words, new + 1)
+    divide_tokens(at, table, mine, own, new, np.zeros(n_words), eta, counts)
+    owners = np.repeat(np.arange(len(table.starts) - 1), np.diff(table.starts))
+    halves = [counts[:, column].astype(np.float64) for column in (k, new)]
+    parts = [np.bincount(owners[table.topics == column]) for column in (k, new)]
+    gain = sum(map(rate_words, halves)) - rate_words(halves[0] + halves[1])
+    gain += sum(map(sum_entropies, parts)) - sum_entropies(np.bincount(owners[mine]))
+    return float(gain / mine.sum()), halves
+
+
+def rate_words(counts: FloatArray) -> float:
+    """Return the log-likelihood of words under their own frequencies."""
+    return sum_entropies(counts) - sum_entropies(np.array([counts.sum()]))
+
+
+def sum_entropies(counts: Array) -> float:
+    """Return the sum of ``n ln n``."""
+    values = counts[counts > 0]
+    return float((values * np.log(values)).sum())
+
+
 @compiled
 def scatter_tokens(at: EditAddress, table: TokenTable, chosen: Array, closed: Array, phi: FloatArray) -> None:
     """Draw a topic for every chosen token, in proportion to ``phi_vk`` and to what its document has of the topic.

@@ -12,6 +12,7 @@ import pytest
 from tests.benchmarks import (
     chains,
     encoder,
+    from_files,
     gibbs_sweep,
     gradients,
     large,
@@ -58,6 +59,14 @@ def test_the_benchmark_of_graphics_processors_prints_a_ratio_and_both_perplexiti
 def test_the_gibbs_benchmark_prints_a_ratio(capsys):
     pytest.importorskip("tomotopy", reason="tomotopy is not installed: nothing to compare with")
     run(gibbs_sweep, "--documents 60 --topics 8 --burn-in 1 --sweeps 1 --rounds 2 --threads 1")
+    assert RATIO.search(capsys.readouterr().out)
+
+
+def test_the_benchmark_from_files_prints_a_ratio(capsys, tmp_path):
+    pytest.importorskip("tomotopy", reason="tomotopy is not installed: nothing to compare with")
+    for number in range(30):
+        (tmp_path / f"{number}.txt").write_text(f"apple pear plum {'fig cherry' * (number % 3)}")
+    run(from_files, f"--data {tmp_path} --topics 4 --sweeps 3 --rounds 1")
     assert RATIO.search(capsys.readouterr().out)
 
 

@@ -13,7 +13,6 @@ def test_the_table_has_a_line_for_every_kind_of_interval(capsys):
         "share, 5 documents",
         "percentiles of 200",
         "difference, 5 and 15",
-        "slope, 10 documents",
         "24 months, 5 documen",
         "last third minus f",
     ]

@@ -8,7 +8,7 @@ from tests.benchmarks import lens_speed, lens_store
 from tests.benchmarks.screen import LAYERS
 from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.export.report import write_report
-from topiary.engine.hierarchy.shares import UNITS
+from topiary.engine.hierarchy.paths import UNITS
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import runs
 

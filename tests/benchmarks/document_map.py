@@ -19,7 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from tests.benchmarks.report import load, parser, say
 from topiary.app.analysis import inference
 from topiary.app.analysis.read_hierarchy import find_snapshot, read_hierarchy
-from topiary.app.views.tree.map_parents import trace_parents
+from topiary.app.views.tree.map_svg import trace_parents
 from topiary.engine.contract import Array
 from topiary.engine.document_map import features, layout
 from topiary.engine.pool import Pool

@@ -3,7 +3,7 @@
 Documents of a group are drawn from a Dirichlet distribution with the mean of the group, lengths from a log-normal one.
 As in a run, shares below 1 % go into the rest, so the true share of a topic is the expectation of its stored share.
 Printed are, by size of the group and of the share: how many 90 % intervals hold the true share, next to percentiles of
-200 bootstrap draws; then the same of differences, of slopes and of shares in months, with the part of the unchanged
+200 bootstrap draws; then the same of differences and of shares in months, with the part of the unchanged
 topics that is listed as different or as grown or shrunk, and the part of the worlds in which any is.
 """
 
@@ -17,7 +17,7 @@ from scipy import special
 from tests.benchmarks.report import parser, say
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.hierarchy.certainty import Interval
-from topiary.engine.lens.groups import compare_groups, measure_groups, measure_slopes
+from topiary.engine.lens.groups import compare_groups, measure_groups
 from topiary.engine.lens.intervals import EffectTable
 from topiary.engine.lens.moments import DocumentShares
 from topiary.engine.lens.periods import cut_periods, find_growth, measure_periods
@@ -113,17 +113,6 @@ def cover_differences(rng: np.random.Generator, sizes: tuple[int, int], worlds: 
     return _gather_tables(tables, truth[1] - truth[0], truth[0])
 
 
-def cover_slopes(rng: np.random.Generator, size: int, worlds: int) -> Coverage:
-    """Measure slopes by a number with the values 0 and 1, for which the line is true."""
-    means = make_means()
-    truth = find_true_shares(means)
-    tables = []
-    for _ in range(worlds):
-        numbers = rng.integers(0, 2, size)
-        tables.append(measure_slopes(draw_shares(rng, means[numbers]), numbers.astype(float)).effects)
-    return _gather_tables(tables, truth[1] - truth[0], truth[0])
-
-
 def cover_time(rng: np.random.Generator, size: int, worlds: int) -> tuple[Coverage, Coverage]:
     """Measure shares in months under a linear trend, and what grew or shrank."""
     ends = make_means()
@@ -193,8 +182,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     for size in arguments.sizes:
         coverage = cover_differences(rng, (size, 3 * size), arguments.worlds)
         say(f"{f'difference, {size:,} and {3 * size:,}':34s}{_describe(coverage)}")
-    for size in arguments.sizes:
-        say(f"{f'slope, {2 * size:,} documents':34s}{_describe(cover_slopes(rng, 2 * size, arguments.worlds))}")
     for size in arguments.sizes:
         months, growth = cover_time(rng, size * MONTHS, arguments.worlds)
         say(f"{f'{MONTHS} months, {size:,} documents in each':34s}{_describe(months)}")

@@ -18,7 +18,7 @@ from tests.benchmarks.screen import LAYERS, WORDS, topics
 from topiary.app.jobs import process
 from topiary.app.jobs.plan import hash_share_origin
 from topiary.engine.contract import Array
-from topiary.engine.hierarchy.shares import cut_shares
+from topiary.engine.hierarchy.paths import cut_shares
 from topiary.store import corpus_writer, full_text, runs, shares, snapshots
 from topiary.store.blocks import DocumentBlock
 from topiary.store.corpus_rows import CATEGORY, DATE, DOCUMENTS_PER_BLOCK, NUMBER, ColumnBlock, CorpusColumn, CorpusRow

@@ -6,7 +6,7 @@ are; variational methods return the mean of a posterior already.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +15,7 @@ from scipy import sparse
 
 from topiary.engine.contract import Counts, FloatArray
 from topiary.engine.pool import Pool
-from topiary.engine.topic_moves.averages import count_memory, init_mean, update_mean
+from topiary.engine.topic_moves.steps import count_memory, init_mean, update_mean
 
 
 class PeerTopics(NamedTuple):
@@ -50,15 +50,21 @@ class MissingPeerError(ValueError):
     """Raised when a peer is not installed; the message is one sentence for the user."""
 
 
-def train_tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:
+def train_tomotopy(
+    counts: Counts, n_words: int, width: int, seed: int, threads: int, seeds: Sequence[Sequence[int]] = ()
+) -> Iterator[PeerTopics]:
     """Train LDA by collapsed Gibbs sampling, its prior optimised every ten iterations (tomotopy's defaults).
 
-    The topics are the mean over the last samples: a single one gives a higher perplexity.
+    The topics are the mean over the last samples: a single one gives a higher perplexity.  ``seeds`` are words of the
+    first topics, whose priors are those of the example in tomotopy's documentation of ``set_word_prior``.
     """
     model = _import_library("tomotopy").LDAModel(k=width, seed=seed)
     names = np.array([str(word) for word in range(n_words)])
     for first, last in zip(counts.starts, counts.starts[1:], strict=False):
         model.add_doc(np.repeat(names[counts.words[first:last]], counts.values[first:last]).tolist())
+    for k, seeded in enumerate(seeds):
+        for word in seeded:
+            model.set_word_prior(names[word], [1.0 if other == k else 0.1 for other in range(width)])
     seconds, mean, pool = 0.0, init_mean(np.full((n_words, width), 1.0 / n_words)), Pool(threads)
     while True:
         for _ in range(PIECE):

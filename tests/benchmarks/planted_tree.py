@@ -18,7 +18,7 @@ from topiary.engine import models
 from topiary.engine.contract import TRAIN, Array, Batch, Counts, Facts, Topics
 from topiary.engine.corpus import Corpus
 from topiary.engine.hierarchy import effects, evaluate
-from topiary.engine.hierarchy.recurrence import measure_parent_overlap, share_parents
+from topiary.engine.hierarchy.align import measure_parent_overlap, share_parents
 from topiary.engine.hierarchy.topics import project_topics
 
 ALIKE = 0.9  # cosine

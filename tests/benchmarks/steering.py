@@ -7,19 +7,24 @@ chain after 50.
 """
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from statistics import median
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tests.benchmarks.report import corpus_of, load, parser, say
 from tests.samples.merged_worlds import MergedWorld, Shape, measure_cosine
+from topiary.app.jobs.load_corpus import load_corpus
 from topiary.engine import first_topics, models
 from topiary.engine.contract import TRAIN, Array, Facts, Sweeps
 from topiary.engine.corpus import Corpus
 from topiary.engine.hierarchy import evaluate
 from topiary.engine.steering import tokens
-from topiary.engine.steering.edit import Edit, EditRefused
+from topiary.engine.steering.edit import Edit, EditRefused, EditResult
+from topiary.store import corpora
+from topiary.store.database import open_existing
 
 SHAPES = (
     Shape(),
@@ -66,7 +71,7 @@ class CorpusChain:
 
     def __init__(self, corpus: Corpus, layers: tuple[int, ...], seed: int) -> None:
         train = np.flatnonzero(corpus.part == TRAIN)
-        self.docs, self.seed, self.numbers = corpus.batch(train), seed, 0
+        self.docs, self.seed, self.n_edits = corpus.batch(train), seed, 0
         self.split = corpus.split_tokens(np.flatnonzero(corpus.part != TRAIN))
         config = models.load("dlda").Config(layers=layers, inference="gibbs")
         facts = Facts(corpus.n_words, len(train), n_tokens=int(self.docs.counts.sum()))
@@ -80,9 +85,10 @@ class CorpusChain:
             state = self.kernel.step(self.seed, state, self.docs)[0]
         return state
 
-    def edit(self, state: Any, kind: str, **parts: Any) -> Any:
-        """Return the state after an edit."""
-        return self.kernel.edit(self.seed, state, self.docs, Edit(1, int(state.t), kind, **parts))[0]
+    def edit(self, state: Any, kind: str, **parts: Any) -> tuple[Any, EditResult]:
+        """Return the state after an edit, and what it did."""
+        self.n_edits += 1
+        return self.kernel.edit(self.seed, state, self.docs, Edit(self.n_edits, int(state.t), kind, **parts))
 
     def count(self, state: Any) -> Array:
         """Return the tokens of every word and topic."""
@@ -94,12 +100,15 @@ class CorpusChain:
         return evaluate.evaluate_point(self.kernel, self.seed, shown, *self.split, Sweeps(20, 30))
 
 
+Verdict: TypeAlias = tuple[bool, str]  # whether an edit is still there, and by what that is seen
+
+
 class Trial(NamedTuple):
-    """An edit, and the sentence on what is left of it in a state."""
+    """An edit, and how a later state is asked whether it is still there."""
 
     kind: str
     parts: dict[str, Any]
-    measure: Callable[[Any], str]
+    measure: Callable[[Any, int | None], Verdict]  # given the state and the column of a new topic
 
 
 def list_trials(chain: CorpusChain) -> list[Trial]:
@@ -107,53 +116,79 @@ def list_trials(chain: CorpusChain) -> list[Trial]:
     counts = chain.count(chain.state).astype(np.float64)
     sizes, theta = counts.sum(axis=0), chain.state.theta[:, : chain.state.phi[1].shape[1]].mean(axis=0)
     unit = counts / np.sqrt((counts * counts).sum(axis=0))
-    alike = np.triu(unit.T @ unit, 1)
-    a, b = map(int, np.unravel_index(alike.argmax(), alike.shape))
+    alike = unit.T @ unit - np.eye(len(sizes))
+    a, b = map(int, np.unravel_index(np.triu(alike).argmax(), alike.shape))
     k, big, parent = int(np.argsort(sizes)[len(sizes) // 2]), int(sizes.argmax()), int(np.argsort(-theta)[3])
     word = int(counts[:, k].argmax())
 
     def cosine(state: Any, column: int, other: Array) -> float:
         return measure_cosine(chain.count(state)[:, column], other)
 
-    def halves(state: Any) -> str:
-        new = state.phi[0].shape[1] - 1
-        return f"cosine of the halves {cosine(state, big, chain.count(state)[:, new]):.2f}"
+    def merged(state: Any, _: int | None) -> Verdict:
+        both = cosine(state, a, counts[:, a] + counts[:, b])
+        left = int(chain.count(state)[:, b].sum())
+        return both > 0.9 and not left, f"cosine with both {both:.3f}, {left} tokens in the other"
 
-    def returned(state: Any) -> str:
-        best = max(cosine(state, column, counts[:, k]) for column in range(len(sizes)))
-        return f"{chain.count(state)[:, k].sum()} tokens, most similar topic {best:.2f}"
+    def halves(state: Any, new: int | None) -> Verdict:
+        now = chain.count(state)
+        smaller, likeness = min(now[:, big].sum(), now[:, new].sum()) / sizes[big], cosine(state, big, now[:, new])
+        return smaller > 0.1 and likeness < 0.9, f"cosine of the halves {likeness:.2f}, smaller one {smaller:.0%}"
 
-    def share(state: Any) -> str:
+    def returned(state: Any, _: int | None) -> Verdict:
+        now = chain.count(state)
+        best, left = max(measure_cosine(column, counts[:, k]) for column in now.T), int(now[:, k].sum())
+        return not left and best < 0.9, f"{left} tokens, most similar topic {best:.2f} ({alike[k].max():.2f} before)"
+
+    def left(state: Any, _: int | None) -> Verdict:
+        n = int(chain.count(state)[word, k])
+        return n == 0, f"{n} tokens left"
+
+    def share(state: Any, _: int | None) -> Verdict:
         weights = state.phi[1][k] * state.theta[:, : len(theta)].mean(axis=0)
-        return f"share of the parent {weights[parent] / weights.sum():.3f}"
+        part = float(weights[parent] / weights.sum())
+        return part > 0.999, f"share of the parent {part:.3f}"
 
-    def moved(state: Any) -> str:
+    def moved(state: Any, _: int | None) -> Verdict:
         shown = [chain.kernel.find_shown_state(each).phi[0][:, k] for each in (state, chain.state)]
-        return f"mean moved by {np.abs(shown[0] - shown[1]).max():.1g}"
+        by = float(np.abs(shown[0] - shown[1]).max())
+        return by == 0.0, f"mean moved by {by:.1g}"
 
-    both = counts[:, a] + counts[:, b]
     return [
-        Trial("merge", {"topics": (a, b)}, lambda state: f"cosine with both {cosine(state, a, both):.3f}"),
+        Trial("merge", {"topics": (a, b)}, merged),
         Trial("split", {"topics": (big,)}, halves),
         Trial("remove", {"topics": (k,)}, returned),
-        Trial("out", {"topics": (k,), "words": (word,)}, lambda state: f"{chain.count(state)[word, k]} tokens left"),
+        Trial("out", {"topics": (k,), "words": (word,)}, left),
         Trial("pin", {"topics": (k,)}, moved),
         Trial("place", {"topics": (k, parent)}, share),
-        Trial("ban", {"words": tuple(np.argsort(-counts.sum(axis=1))[:3].tolist())}, lambda _: "three words"),
+        Trial("ban", {"words": tuple(np.argsort(-counts.sum(axis=1))[:3].tolist())}, lambda *_: (True, "three words")),
     ]
 
 
 def try_edits(corpus: Corpus, layers: tuple[int, ...], seeds: Sequence[int], warm_up: int) -> None:
     """Print what is left of edits of a corpus, and what they cost."""
+    kept, costs = defaultdict[str, list[bool]](list), defaultdict[str, list[float]](list)
     for seed in seeds:
         chain = CorpusChain(corpus, layers, seed)
         chain.state = chain.sweep(chain.state, warm_up)
         control = chain.score(chain.sweep(chain.state, 50))
         say(f"seed {seed}: perplexity {chain.score(chain.state):.1f}, unedited after 50 sweeps {control:.1f}")
         for trial in list_trials(chain):
-            edited = chain.sweep(chain.edit(chain.state, trial.kind, **trial.parts), 50)
-            cost = 100.0 * (chain.score(edited) / control - 1.0)
-            say(f"  {trial.kind:7} {cost:+.2f} %; after 200: {trial.measure(chain.sweep(edited, 150))}")
+            edited, result = chain.edit(chain.state, trial.kind, **trial.parts)
+            edited = chain.sweep(edited, 50)
+            costs[trial.kind].append(100.0 * (chain.score(edited) / control - 1.0))
+            holds, sentence = trial.measure(chain.sweep(edited, 150), result.topic)
+            kept[trial.kind].append(holds)
+            say(f"  {trial.kind:7} {costs[trial.kind][-1]:+.2f} %; after 200: {sentence}{'' if holds else ' - LOST'}")
+    for kind, verdicts in kept.items():
+        within = sum(cost <= 0.5 for cost in costs[kind])
+        say(f"{kind:7} there after 200 sweeps in {sum(verdicts)} of {len(verdicts)}; perplexity after 50 at most")
+        say(f"        .5 % above the unedited chain in {within}; median {median(costs[kind]):+.2f} %")
+
+
+def read_stored(store: str, name: str) -> Corpus:
+    """Return a corpus of a store."""
+    db = open_existing(store)
+    return load_corpus(db, corpora.find_corpus(db, name))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -164,12 +199,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--layers", default="64-32-16", help="layers of the chain on the corpus (default 64-32-16)")
     options.add_argument("--warm-up", type=int, default=300, help="sweeps before the edits of a corpus (default 300)")
     options.add_argument("--seeds", type=int, nargs="*", default=[1], help="chains on the corpus (default 1; none: 0)")
+    options.add_argument("--stored", nargs=2, metavar=("STORE", "CORPUS"), help="edit this corpus instead")
     arguments = options.parse_args(argv)
     say(load())
     try_worlds(arguments.worlds, arguments.sweeps)
     if arguments.seeds:
         layers = tuple(map(int, arguments.layers.split("-")))
-        try_edits(corpus_of(arguments), layers, arguments.seeds, arguments.warm_up)
+        corpus = read_stored(*arguments.stored) if arguments.stored else corpus_of(arguments)
+        try_edits(corpus, layers, arguments.seeds, arguments.warm_up)
     return 0
 
 

@@ -41,10 +41,10 @@ from topiary.engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Ke
 from topiary.engine.corpus import Corpus
 from topiary.engine.hierarchy import effects, evaluate
 from topiary.engine.hierarchy import topics as hierarchy
+from topiary.engine.hierarchy.align import measure_parent_overlap, share_parents
 from topiary.engine.hierarchy.effects import Presentation
-from topiary.engine.hierarchy.recurrence import measure_parent_overlap, share_parents
 from topiary.engine.parts import draw_validation, hash_contents
-from topiary.engine.quality import coherence, measures
+from topiary.engine.quality import measures
 from topiary.store import corpora
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database, open_existing
@@ -166,7 +166,7 @@ def measure_edge_agreement(hierarchies: Sequence[Presentation]) -> list[float]:
     """Return for layers 2 ... L how much of the parents of a topic another seed finds again, adjusted for chance.
 
     The topics of two hierarchies are paired layer by layer by the optimal assignment of their words (Bhattacharyya
-    coefficient).  The overlap (:func:`engine.hierarchy.recurrence.measure_parent_overlap`) is averaged over all ordered
+    coefficient).  The overlap (:func:`engine.hierarchy.align.measure_parent_overlap`) is averaged over all ordered
     pairs of hierarchies.  Empty for fewer than two hierarchies.
     """
     pairs = [_measure_edge_overlap(a, b) for a, b in itertools.permutations(hierarchies, 2)]
@@ -291,7 +291,7 @@ class TopicsJudge:
                 labelled = measures.LabelledDocuments(self._labelled.labels, theta)
         qualities = measures.measure_quality(presentation, self._train, self._test, labelled=labelled)
         for layer, words in zip(qualities, _list_shown_words(presentation), strict=True):
-            npmi = coherence.compute_npmi(words, coherence.count_pairs(words, self._train, len(presentation.words[0])))[
+            npmi = measures.compute_npmi(words, measures.count_pairs(words, self._train, len(presentation.words[0])))[
                 layer.live
             ]
             yield {
@@ -306,8 +306,8 @@ class TopicsJudge:
                 "affinity": float("nan") if layer.affinity is None else layer.affinity.child - layer.affinity.other,
                 "nmi": float("nan") if layer.clusters is None else layer.clusters.nmi,
                 "shown_npmi": float(npmi.mean()) if len(npmi) else float("nan"),
-                "shown_worst": coherence.average_worst_tenth(npmi),
-                "shown_diversity": coherence.measure_diversity(words[layer.live]),
+                "shown_worst": measures.average_worst_tenth(npmi),
+                "shown_diversity": measures.measure_diversity(words[layer.live]),
                 "largest": float(hierarchy.compute_shares(presentation.popularity[layer.layer - 1]).max()),
             }
 
@@ -315,7 +315,7 @@ class TopicsJudge:
 def _list_shown_words(presentation: Presentation) -> list[IntArray]:
     """Return the ten words of every topic that pages show first, chosen by relevance, for each layer."""
     return [
-        hierarchy.find_relevant_words(table, hierarchy.compute_shares(weight), coherence.WORDS)[0]
+        hierarchy.find_relevant_words(table, hierarchy.compute_shares(weight), measures.WORDS)[0]
         for table, weight in zip(presentation.words, presentation.popularity, strict=True)
     ]
 

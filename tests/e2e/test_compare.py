@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from topiary.app.jobs import process
 from topiary.engine import models, settings
-from topiary.store import annotations, runs, snapshots
+from topiary.store import notes, runs, snapshots
 from topiary.store.database import open_database
 
 BROKEN = """cells => cells.flatMap(cell => [...cell.textContent.matchAll(/[^\\s-]+/g)].filter(word => {
@@ -256,10 +256,10 @@ def test_a_match_is_changed_by_hand_and_undone(server, open_both, planted):
     node(opened, "b", b).and_(opened.locator(":not([data-twin])")).wait_for()
     layer, column = map(int, re.findall(r"\d+", b))
     db = open_database(planted, readonly=True)
-    assert annotations.list_matches(db, 1, 2) == [(layer, 0, column)]
+    assert notes.list_matches(db, 1, 2) == [(layer, 0, column)]
     opened.get_by_role("button", name="Undo").click()
     node(opened, "b", b).and_(opened.locator(f'[data-twin="{a}"]')).wait_for()
-    assert annotations.list_matches(db, 1, 2) == []
+    assert notes.list_matches(db, 1, 2) == []
     db.close()
 
 

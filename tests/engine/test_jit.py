@@ -33,7 +33,7 @@ def copied_engine(tmp_path, monkeypatch):
 
 
 def digests(folder: Path) -> list[str]:
-    jit._read_code.cache_clear()
+    jit._read_codes.cache_clear()
     return [jit.compute_kernel_digest(folder / "gibbs" / "upper.py"), jit._digest_files(sorted(folder.rglob("*.py")))]
 
 
@@ -61,6 +61,24 @@ def test_a_change_in_a_module_that_a_kernel_does_not_import_leaves_it_alone(copi
     after = digests(copied_engine)
     assert after[0] == before[0]
     assert after[1] != before[1]
+
+
+def test_what_was_found_out_about_the_code_is_kept_until_a_file_changes(copied_engine, monkeypatch, tmp_path):
+    monkeypatch.setattr(jit, "_FOLDER", tmp_path)
+    monkeypatch.setattr(jit, "_CACHED", True)
+    computed, compute = [], jit._compute_code
+    monkeypatch.setattr(jit, "_compute_code", lambda source: computed.append(source) or compute(source))
+    before = digests(copied_engine)
+    assert len(computed) == len(set(computed)) > 50
+    computed.clear()
+    assert digests(copied_engine) == before
+    assert computed == []
+    (copied_engine / "streams.py").touch()
+    assert digests(copied_engine) == before
+    assert len(computed) > 50
+    (kept,) = tmp_path.glob("code-*.json")
+    kept.write_text("damaged")
+    assert digests(copied_engine) == before
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")

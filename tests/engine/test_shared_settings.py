@@ -5,6 +5,7 @@ import pytest
 
 from topiary.engine import models, settings, shared_settings
 from topiary.engine.contract import Facts
+from topiary.engine.shared_settings import Schedule, step_size
 
 MODELS = ("lda-gibbs", "lda-cavi", "lda-svi")
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -47,3 +48,18 @@ def test_alpha_0_stands_for_50_over_the_number_of_topics(alpha, expanded):
 def test_kappa_must_let_the_steps_come_to_rest():
     with pytest.raises(settings.SettingError, match=r"kappa must be above 0\.5"):
         models.load("lda-svi").Config(kappa=0.5)
+
+
+def test_the_first_step_size_is_the_one_asked_for():
+    assert step_size(Schedule(0.3, 20.0, 0.7), 1) == pytest.approx(0.3)
+
+
+def test_the_authors_step_sizes_are_reproduced():
+    assert step_size(Schedule(1.0, 20.0, 0.7), 100) == pytest.approx((120 / 21) ** -0.7)
+    assert step_size(Schedule(0.001, 1000.0, 0.6), 8000) == pytest.approx(0.001 * (9000 / 1001) ** -0.6)
+
+
+@pytest.mark.parametrize("t", [1, 2, 50, 3500])
+def test_the_form_of_the_paper_gives_the_same_numbers(t):
+    a, b, c = 1.0347, 20.0, 0.7
+    assert step_size(Schedule(a * ((b + 1.0) / b) ** -c, b, c), t) == pytest.approx(a * (1 + t / b) ** -c)

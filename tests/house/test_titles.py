@@ -11,20 +11,17 @@ from topic_hierarchies import make_hierarchy
 
 from topiary.app.analysis.comparison import compare, find_edge_changes
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.views.compare.pair import draw_pair
-from topiary.app.views.compare.strip import draw_strip
+from topiary.app.views.compare.lead import draw_pair, draw_strip
 from topiary.app.views.compare.table import PairListing, draw_pair_table, list_edge_changes
 from topiary.app.views.compare.trees import choose_first_cut, draw_trees
 from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list
-from topiary.app.views.explore.controls import draw_map_legend
+from topiary.app.views.explore.controls import draw_map_legend, draw_rows, draw_share_bar, list_top_rows
 from topiary.app.views.explore.detail import PanelState, draw_topic
-from topiary.app.views.explore.tree_head import draw_rows, draw_share_bar, list_top_rows
 from topiary.app.views.markup import draw_options, draw_title
 from topiary.app.views.runs.kpis import draw_preview
 from topiary.app.views.text import LONGEST_TITLE, fit_lines, measure_text, shorten, shorten_words
 from topiary.app.views.tree.boxes import make_boxes
-from topiary.app.views.tree.map_labels import list_lines
-from topiary.app.views.tree.map_svg import MapChoice, draw_map
+from topiary.app.views.tree.map_svg import MapChoice, draw_map, list_lines
 from topiary.app.views.tree.picture import TreeChoice, draw_tree
 
 NAMES = (

@@ -27,7 +27,7 @@ from topiary.app.pages.components import Board, TreeView
 from topiary.app.plots.read import Source
 from topiary.app.plots.request import KINDS, FigureRequest, plot_figure
 from topiary.app.views.top_bar import PAGES
-from topiary.store import annotations, corpora, runs, snapshots
+from topiary.store import corpora, notes, runs, snapshots
 from topiary.store.database import open_database
 
 __all__ = ["plain_model"]
@@ -101,7 +101,7 @@ def store(tmp_path, plain_model):
             arrays = inference_samples.arrays() | {"r": np.array([1.0, 2.0])}
             snapshots.append_snapshot(db, row.number, row.attempt, minibatch + row.number, 0.5, arrays)
         runs.finish_run(db, row.number, row.attempt, "finished")
-    annotations.set_label(db, 1, 1, int(TOPIC[3:]), NAME)
+    notes.set_label(db, 1, 1, int(TOPIC[3:]), NAME)
     complete_shares(db, first, find_snapshot_at(db, first, None))
     db.close()
     (tmp_path / "text.txt").write_text("rose hedge goal score doctor drug orbit moon")

@@ -7,7 +7,7 @@ import numpy as np
 
 from topiary.engine.contract import Batch, Facts
 from topiary.engine.models.dlda import kernel as dlda
-from topiary.engine.topic_moves import concentrations
+from topiary.engine.topic_moves import steps
 
 V, N = 4, 3
 WIDTHS = (3, 2, 2)
@@ -52,7 +52,7 @@ def prior(rng, settings):
     etas, shrinkage = np.array(settings.list_etas(len(settings.layers))), (settings.gamma0, settings.c0)
     if settings.learn_concentrations:
         etas = np.maximum(rng.exponential(etas), 1e-6)
-        shrinkage = tuple(rng.gamma(prior.shape, 1.0 / prior.rate) for prior in concentrations.R_PRIORS)
+        shrinkage = tuple(rng.gamma(prior.shape, 1.0 / prior.rate) for prior in steps.R_PRIORS)
     phi = tuple(
         rng.dirichlet(np.full(n, eta), width).T for n, width, eta in zip(rows, settings.layers, etas, strict=True)
     )

@@ -9,13 +9,13 @@ from topiary.app.analysis.document_map import hash_map_origin
 from topiary.app.ingest.column_kinds import ensure_columns
 from topiary.app.ingest.refining import ORIGIN
 from topiary.app.jobs.plan import hash_share_origin
-from topiary.store import corpus_writer, document_maps, runs, shares, snapshots
+from topiary.store import corpus_writer, runs, shares, snapshots
 from topiary.store.blocks import DocumentBlock, StoredCounts
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
-from topiary.store.document_maps import StoredMap
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import UNITS, LayerShares
+from topiary.store.snapshots import StoredMap
 
 DOCUMENTS = 400
 SOURCES = ("herald", "tribune")
@@ -92,5 +92,5 @@ def plant_map(db: Database, *, finished: bool = True) -> RunRow:
     topics = np.where(first > 0.5, 0, 1).astype(np.int32)
     grid = np.stack(np.divmod(np.arange(DOCUMENTS), 20), axis=1) / 5 - 2
     positions = (grid + np.where(topics[:, None] == 0, (-6, 0), (6, 0))).astype(np.float32)
-    document_maps.save_map(db, hash_map_origin(row), StoredMap(latest.number, positions, topics, finished))
+    snapshots.save_map(db, hash_map_origin(row), StoredMap(latest.number, positions, topics, finished))
     return row

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from store_samples import claimed_run, new_run
 
-from topiary.store import annotations, edits, runs, snapshots
+from topiary.store import edits, notes, runs, snapshots
 from topiary.store.edits import APPLIED, REFUSED, WAITING, WITHDRAWN, NewEdit
 from topiary.store.errors import Conflict, LostClaim, NotFound
 
@@ -28,7 +28,7 @@ def test_edits_wait_are_taken_and_say_what_they_did(db):
     assert edits.list_edits(db, run.number) == [done._replace(perplexity_after=966.5), second]
     (placed,) = edits.take_edits(db, run.number, 1, [2], 7)
     edits.record_edit(db, 1, placed, (2, 2))
-    assert annotations.list_labels(db, run.number) == {(1, 5): "doping", (2, 2): "sport"}
+    assert notes.list_labels(db, run.number) == {(1, 5): "doping", (2, 2): "sport"}
 
 
 def test_an_edit_is_withdrawn_while_it_waits_and_its_number_is_not_used_again(db):

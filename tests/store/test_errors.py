@@ -9,12 +9,10 @@ from sqlalchemy import text
 from store_samples import append_points, claimed_run, damage_rows, new_run, write_corpus
 
 from topiary.store import (
-    annotations,
     checkpoints,
     columns,
     corpora,
     corpus_writer,
-    document_maps,
     events,
     migrations,
     notes,
@@ -89,13 +87,13 @@ def test_damaged_events_notes_and_names_are_left_out_and_found(db):
     for place in (1, 2):
         events.append_event(db, run, 1, 5, "pruned", f"topic {place}", events.StructureChange(1, (place,), 3, 2))
         notes.add_topic_note(db, run, 1, place, notes.NewNote(f"note {place}"))
-        annotations.set_label(db, run, 1, place, f"name {place}")
+        notes.set_label(db, run, 1, place, f"name {place}")
     damage_rows(db.path, "events", "UPDATE events SET change = '{broken' WHERE number = 2")
     damage_rows(db.path, "notes", "UPDATE notes SET layer = 'one' WHERE number = 1")
     damage_rows(db.path, "topic_labels", "UPDATE topic_labels SET text = 'other' WHERE topic = 1")
     assert [event.text for event in events.read_new_events(db, run)[0][1:]] == ["topic 2"]
     assert [row.text for row in notes.list_topic_notes(db, run)] == ["note 2"]
-    assert annotations.list_labels(db, run) == {(1, 2): "name 2"}
+    assert notes.list_labels(db, run) == {(1, 2): "name 2"}
     assert set(damages(db)) == {
         "the row of events with number 2 is not what was written",
         "the row of topic_labels with run 1, layer 1, topic 1 is not what was written",
@@ -142,16 +140,16 @@ def whole(db):
         made = snapshots.append_snapshot(db, run, 1, minibatch, 1.0, {"phi.0": np.full((6, 4), 1 / 6)}).number
         checkpoints.save_checkpoint(db, run, 1, minibatch, 1.0, {"x": np.arange(9.0)}, {"effort": {}})
     snapshots.save_predictions(db, made, ME, {"labels": np.arange(3)})
-    document_maps.save_map(db, ME, document_maps.StoredMap(made, np.ones((6, 2), np.float32), np.ones(6, int), True))
+    snapshots.save_map(db, ME, snapshots.StoredMap(made, np.ones((6, 2), np.float32), np.ones(6, int), True))
     layer = shares.LayerShares(np.arange(7), np.zeros(6, int), np.full(6, 9), np.full(6, 65526))
     shares.begin_set(db, made, ME)
     shares.append_block(db, made, ME, 0, [layer], np.ones(6))
     shares.publish_set(db, made, ME)
     events.append_event(db, run, 1, 5, "pruned", "one", events.StructureChange(1, (2,), 4, 3))
-    annotations.set_label(db, run, 1, 1, "food")
+    notes.set_label(db, run, 1, 1, "food")
     notes.add_topic_note(db, run, 1, 1, notes.NewNote("salt"))
     notes.add_document_note(db, number, 2, notes.NewNote("sour", notes.TAG))
-    annotations.save_match(db, run, new_run(db).number, annotations.MatchDecision(1, 1, 2))
+    notes.save_match(db, run, new_run(db).number, notes.MatchDecision(1, 1, 2))
     db.close()
     return db.path
 
@@ -179,14 +177,14 @@ def read_everything(db):
     for run in read(runs.list_runs):
         for function in (points.read_all_series, points.read_new_points, snapshots.list_snapshots):
             read(function, run.number)
-        for function in (events.read_new_events, annotations.list_labels, notes.list_topic_notes):
+        for function in (events.read_new_events, notes.list_labels, notes.list_topic_notes):
             read(function, run.number)
-        read(annotations.list_matches, run.number, 2)
+        read(notes.list_matches, run.number, 2)
         read(checkpoints.load_checkpoint, run.number)
         for row in read(snapshots.list_snapshots, run.number):
             read(snapshots.load_snapshot, row.number)
             read(snapshots.load_predictions, run.number, row.number, ME)
-            read(document_maps.find_map, run.number, ME, row.minibatch)
+            read(snapshots.find_map, run.number, ME, row.minibatch)
             read(shares.find_set, row.number, ME)
             read(shares.read_documents, row.number, range(6), 1)
     return found

@@ -27,14 +27,20 @@ def describe(db, table):
         return columns, keys[0], [(each["referred_table"], each["options"]) for each in keys[1]]
 
 
-def test_a_store_of_the_first_version_gets_a_journal_of_edits(db):
-    corpus, made = write_corpus(db), describe(db, "edits")
+ADDED = {1: ("edits",)}  # the tables that the step from each version adds
+
+
+@pytest.mark.parametrize("version", ADDED)
+def test_a_store_of_an_earlier_version_gets_the_tables_that_were_added_since(db, version):
+    added = [name for step in range(version, tables.VERSION) for name in ADDED.get(step, ())]
+    made = [describe(db, name) for name in added]
     with db.write() as connection:
-        connection.execute(text("DROP TABLE edits"))
-        connection.execute(update(tables.store_version).values(version=1))
+        for name in added:
+            connection.execute(text(f"DROP TABLE {name}"))
+        connection.execute(update(tables.store_version).values(version=version))
     open_database(db.url).close()
-    assert describe(db, "edits") == made
-    run = new_run(db, corpus=corpus.number).number
+    assert [describe(db, name) for name in added] == made
+    run = new_run(db, corpus=write_corpus(db).number).number
     assert edits.add_edits(db, run, [NewEdit("ban", words=(1,))]) == edits.list_edits(db, run)
     assert check_store(db).damages == ()
 

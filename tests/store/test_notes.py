@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import text
 from store_samples import claimed_run, new_run, write_corpus
 
-from topiary.store import annotations, corpora, notes, runs, snapshots
+from topiary.store import corpora, notes, runs, snapshots
 from topiary.store.check import check_store
 from topiary.store.errors import NotFound, StoreError
-from topiary.store.notes import NOTE, TAG, NewNote, TopicCopy
+from topiary.store.notes import NOTE, TAG, MatchDecision, NewNote, TopicCopy
 
 
 def list_texts(rows):
@@ -90,7 +90,7 @@ def test_a_note_is_changed_with_its_author_and_a_tag_is_not(db, run):
     changed = notes.change_note(db, note.number, "first ", "Bob")
     assert (changed.number, changed.text, changed.author) == (note.number, "first", "Bob")
     assert changed.created >= note.created
-    assert notes.get_note(db, note.number) == changed
+    assert changed in notes.list_topic_notes(db, run)
     with pytest.raises(StoreError, match="is the tag 'sure'; delete it"):
         notes.change_note(db, tag.number, "unsure")
     assert notes.delete_note(db, tag.number) == tag
@@ -130,7 +130,7 @@ def test_runs_corpora_and_documents_that_are_not_there_are_refused(db, run):
 
 def test_topics_get_what_they_lack_and_keep_their_names(db, run):
     target = new_run(db, runs.get_run(db, run).corpus).number
-    annotations.set_label(db, target, 1, 2, "bread")
+    notes.set_label(db, target, 1, 2, "bread")
     notes.add_topic_note(db, target, 1, 2, NewNote("salt", TAG))
     notes.add_topic_note(db, run, 1, 7, NewNote("salt", TAG, "Ada"))
     notes.add_topic_note(db, run, 1, 7, NewNote("a long story", author="Ada"))
@@ -138,7 +138,7 @@ def test_topics_get_what_they_lack_and_keep_their_names(db, run):
     copies = [TopicCopy(1, 2, "cheese", rows), TopicCopy(2, 1, "top", ()), TopicCopy(2, 2, "", rows[:1])]
     assert notes.copy_to_topics(db, target, copies) == [(False, 1), (True, 0), (False, 1)]
     assert notes.copy_to_topics(db, target, copies) == [(False, 0)] * 3
-    assert annotations.list_labels(db, target) == {(1, 2): "bread", (2, 1): "top"}
+    assert notes.list_labels(db, target) == {(1, 2): "bread", (2, 1): "top"}
     copied = notes.list_topic_notes(db, target)
     assert list_texts(copied)[1:] == [
         (1, 2, None, NOTE, "a long story", "Ada"), (2, 2, None, TAG, "salt", "Ada"),
@@ -149,3 +149,61 @@ def test_topics_get_what_they_lack_and_keep_their_names(db, run):
 def test_the_check_counts_notes(db, run):
     notes.add_topic_note(db, run, 1, 1, NewNote("salt"))
     assert check_store(db).read["notes"] == 1
+
+
+@pytest.fixture
+def pair(db) -> tuple[int, int]:
+    return new_run(db).number, new_run(db).number
+
+
+def test_a_decision_is_read_back_from_either_side(db, pair):
+    one, other = pair
+    notes.save_match(db, one, other, MatchDecision(2, 3, 4))
+    notes.save_match(db, other, one, MatchDecision(1, 5, 0))
+    assert notes.list_matches(db, one, other) == [MatchDecision(1, 0, 5), MatchDecision(2, 3, 4)]
+    assert notes.list_matches(db, other, one) == [MatchDecision(1, 5, 0), MatchDecision(2, 4, 3)]
+
+
+def test_a_later_decision_replaces_all_about_the_same_topics_and_no_other(db, pair):
+    kept = [MatchDecision(1, 9, 9), MatchDecision(2, 3, 4), MatchDecision(1, 0, 7)]
+    for decision in (*kept, MatchDecision(1, 3, 4), MatchDecision(1, 5, 6), MatchDecision(1, 3, 6)):
+        notes.save_match(db, *pair, decision)
+    assert notes.list_matches(db, *pair) == sorted([*kept, MatchDecision(1, 3, 6)])
+    notes.save_match(db, *pair, MatchDecision(1, 3, 0))
+    notes.save_match(db, *pair, MatchDecision(1, 0, 6))
+    assert notes.list_matches(db, *pair) == sorted([*kept, MatchDecision(1, 3, 0), MatchDecision(1, 0, 6)])
+
+
+def test_a_decision_can_be_taken_back_by_either_topic(db, pair):
+    notes.save_match(db, *pair, MatchDecision(1, 3, 4))
+    notes.save_match(db, *pair, MatchDecision(1, 5, 6))
+    notes.undo_match(db, *pair, MatchDecision(1, 3, 0))
+    notes.undo_match(db, *pair[::-1], MatchDecision(1, 6, 0))
+    notes.undo_match(db, *pair, MatchDecision(1, 8, 8))
+    assert notes.list_matches(db, *pair) == []
+
+
+def test_decisions_go_with_either_run(db, pair):
+    third = new_run(db).number
+    notes.save_match(db, *pair, MatchDecision(1, 1, 1))
+    notes.save_match(db, pair[0], third, MatchDecision(1, 2, 2))
+    runs.delete_run(db, pair[1])
+    assert notes.list_matches(db, *pair) == []
+    assert notes.list_matches(db, third, pair[0]) == [MatchDecision(1, 2, 2)]
+    runs.delete_run(db, pair[0])
+    with db.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM matches")).scalar() == 0
+
+
+@pytest.mark.parametrize("decision", [MatchDecision(1, 0, 0), MatchDecision(0, 1, 1), MatchDecision(1, -1, 2)])
+def test_a_decision_about_nothing_is_refused(db, pair, decision):
+    with pytest.raises(StoreError, match="at least one topic"):
+        notes.save_match(db, *pair, decision)
+
+
+def test_one_run_and_runs_that_are_not_there_are_refused(db, pair):
+    with pytest.raises(StoreError, match="the same run"):
+        notes.save_match(db, pair[0], pair[0], MatchDecision(1, 1, 1))
+    with pytest.raises(NotFound, match="no run number 99"):
+        notes.save_match(db, pair[0], 99, MatchDecision(1, 1, 1))
+    assert notes.list_matches(db, pair[0], 99) == []

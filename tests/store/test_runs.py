@@ -1,9 +1,12 @@
+import threading
+
 import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 from store_samples import append_points, claimed_run, new_run, write_corpus
 
-from topiary.store import annotations, checkpoints, corpora, events, run_rows, runs, snapshots, tables
+from topiary.store import checkpoints, corpora, events, notes, run_rows, runs, snapshots, tables
+from topiary.store.database import open_database
 from topiary.store.errors import Conflict, LostClaim, NotFound, StoreError
 from topiary.store.points import Point
 
@@ -228,7 +231,7 @@ def test_a_deleted_run_leaves_nothing(db, monkeypatch):
         checkpoints.save_checkpoint(db, row.number, 1, 1, 1.0, {}, {})
         append_points(db, row.number, 1, [Point(i, i, 1.0, "elbo", 0, 1.0) for i in range(7)])
         events.append_event(db, row.number, 1, 1, "started")
-        annotations.set_label(db, row.number, 1, 1, "name")
+        notes.set_label(db, row.number, 1, 1, "name")
     whole = rows_of_runs(db)
     with pytest.raises(Conflict, match="is training"):
         runs.delete_run(db, gone.number)
@@ -263,14 +266,14 @@ def test_numbers_of_deleted_runs_are_not_given_again(db):
 
 def test_labels_are_given_changed_and_taken_away(db):
     run = new_run(db).number
-    annotations.set_label(db, run, 1, 17, "space")
-    annotations.set_label(db, run, 1, 17, "spacecraft ")
-    annotations.set_label(db, run, 2, 1, "science")
-    assert annotations.list_labels(db, run) == {(1, 17): "spacecraft", (2, 1): "science"}
-    annotations.set_label(db, run, 1, 17, "")
-    assert annotations.list_labels(db, run) == {(2, 1): "science"}
+    notes.set_label(db, run, 1, 17, "space")
+    notes.set_label(db, run, 1, 17, "spacecraft ")
+    notes.set_label(db, run, 2, 1, "science")
+    assert notes.list_labels(db, run) == {(1, 17): "spacecraft", (2, 1): "science"}
+    notes.set_label(db, run, 1, 17, "")
+    assert notes.list_labels(db, run) == {(2, 1): "science"}
     with pytest.raises(NotFound):
-        annotations.set_label(db, 99, 1, 1, "x")
+        notes.set_label(db, 99, 1, 1, "x")
 
 
 ARRAYS = {"phi.0": np.full((6, 4), 1 / 6), "r": np.ones(4), "model.t": np.array(20)}
@@ -282,7 +285,7 @@ def parent(db):
     row = claimed_run(db)
     for minibatch in (10, 20, 30):
         snapshots.append_snapshot(db, row.number, 1, minibatch, 1.0, ARRAYS | {"r": np.full(4, float(minibatch))})
-    annotations.set_label(db, row.number, 1, 3, "cheese")
+    notes.set_label(db, row.number, 1, 3, "cheese")
     return row
 
 
@@ -308,7 +311,7 @@ def test_a_fork_begins_with_a_copy_of_the_snapshot_and_the_names_of_its_topics(d
     arrays = snapshots.load_snapshot(db, first.number)
     assert arrays["r"].tolist() == [20] * 4
     assert list(arrays) == list(ARRAYS)
-    assert annotations.list_labels(db, child.number) == {(1, 3): "cheese"}
+    assert notes.list_labels(db, child.number) == {(1, 3): "cheese"}
 
 
 def test_a_fork_outlives_the_thinning_and_the_deletion_of_its_parent(db, parent):
@@ -368,4 +371,132 @@ def test_a_line_of_forks_is_one_family_though_some_of_it_are_gone(db, parent):
 def test_deleting_a_fork_leaves_its_parent_as_it_was(db, parent):
     runs.delete_run(db, fork(db, parent).number)
     assert [row.minibatch for row in snapshots.list_snapshots(db, parent.number)] == [10, 20, 30]
-    assert annotations.list_labels(db, parent.number) == {(1, 3): "cheese"}
+    assert notes.list_labels(db, parent.number) == {(1, 3): "cheese"}
+
+
+def numbers(rows):
+    return [row.number for row in rows]
+
+
+@pytest.fixture
+def five(db):
+    return [new_run(db).number for _ in range(5)]
+
+
+def test_runs_wait_in_the_order_of_their_numbers(db, five):
+    claimed_run(db)
+    assert numbers(runs.list_waiting(db)) == five
+
+
+def test_a_run_is_moved_first_last_and_before_another(db, five):
+    a, b, c, d, e = five
+    assert numbers(runs.move_run(db, d)) == [d, a, b, c, e]
+    assert numbers(runs.move_run(db, a, last=True)) == [d, b, c, e, a]
+    assert numbers(runs.move_run(db, e, before=b)) == [d, e, b, c, a]
+    assert numbers(runs.move_run(db, d, before=e)) == [d, e, b, c, a]
+    assert numbers(runs.list_waiting(db)) == [d, e, b, c, a]
+
+
+def test_later_runs_wait_behind_all_that_were_moved(db, five):
+    runs.move_run(db, five[0], last=True)
+    later = new_run(db).number
+    assert numbers(runs.list_waiting(db)) == [*five[1:], five[0], later]
+
+
+def test_places_that_became_the_same_are_told_apart_again(db, five):
+    a, b, c, d, e = five
+    runs.move_run(db, e)  # e has the place of a, and so on
+    row = runs.claim_run(db, a, {"pid": 1})
+    runs.finish_run(db, a, row.attempt, "paused")
+    runs.requeue_run(db, a)  # back at its own number, where e is now
+    assert numbers(runs.list_waiting(db)) == [a, e, b, c, d]
+    assert numbers(runs.move_run(db, d, before=e)) == [a, d, e, b, c]
+    assert numbers(runs.move_run(db, c, before=d)) == [a, c, d, e, b]
+
+
+def test_only_queued_runs_are_put_in_an_order(db, five):
+    training = claimed_run(db).number
+    with pytest.raises(Conflict, match=f"run {training} is running; only queued runs"):
+        runs.move_run(db, training)
+    with pytest.raises(Conflict, match=f"run {training} is running"):
+        runs.move_run(db, five[0], before=training)
+    with pytest.raises(Conflict, match="before itself"):
+        runs.move_run(db, five[0], before=five[0])
+    with pytest.raises(NotFound):
+        runs.move_run(db, 99)
+    assert numbers(runs.list_waiting(db)) == five
+
+
+def test_a_group_has_the_number_of_its_first_run(db):
+    first = new_run(db, group=0)
+    second = new_run(db, first.corpus, group=first.number)
+    assert first.run_group == second.run_group == first.number
+    assert new_run(db, first.corpus).run_group is None
+
+
+def advance_run(db, run):
+    row = runs.claim_run(db, run, {})
+    runs.record_progress(db, run, row.attempt, minibatch=5, seconds=1.0, message="training")
+    return row
+
+
+def test_a_run_gives_way_to_runs_of_its_group_that_have_not_begun(db):
+    first = new_run(db, group=0)
+    others = [new_run(db, first.corpus, group=first.number).number for _ in range(2)]
+    later = new_run(db, first.corpus).number
+    row = advance_run(db, first.number)
+    assert runs.give_way(db, first.number, row.attempt, "readable")
+    assert numbers(runs.list_waiting(db)) == [*others, first.number, later]
+    row = advance_run(db, others[0])
+    assert runs.give_way(db, others[0], row.attempt, "readable")
+    assert numbers(runs.list_waiting(db)) == [others[1], first.number, others[0], later]
+    row = advance_run(db, others[1])
+    assert not runs.give_way(db, others[1], row.attempt, "readable"), "no other waits for its first step"
+    assert runs.get_run(db, others[1]).state == "running"
+
+
+def test_a_run_that_is_asked_to_pause_does_not_give_way(db):
+    first = new_run(db, group=0)
+    new_run(db, first.corpus, group=first.number)
+    row = advance_run(db, first.number)
+    runs.send_request(db, first.number, "pause")
+    assert not runs.give_way(db, first.number, row.attempt, "readable")
+
+
+def unleased(rows):
+    return [row.number for row in rows if row.state == "queued" and row.lease_left is None]
+
+
+def test_a_lease_is_taken_once_by_many_and_ends_with_the_claim(db, five):
+    taken, others = [], [open_database(db.url) for _ in range(3)]
+
+    def take(other):
+        taken.extend(runs.lease_runs(other, unleased, 60.0))
+
+    threads = [threading.Thread(target=take, args=(other,)) for other in others]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for other in others:
+        other.close()
+    assert sorted(taken) == five
+    runs.record_starter(db, five[0], {"pid": 7, "host": "here"})
+    row = runs.get_run(db, five[0])
+    assert row.starter == {"pid": 7, "host": "here"}
+    assert 0 < row.lease_left <= 60
+    row = runs.claim_run(db, five[0], {"pid": 7})
+    assert (row.lease_left, row.starter) == (None, {})
+    runs.record_starter(db, five[0], {"pid": 7})  # it was quicker than the program that started it
+    assert runs.get_run(db, five[0]).starter == {}
+    runs.release_lease(db, five[1])
+    assert runs.lease_runs(db, unleased, 60.0) == [five[1]]
+    with db.write() as connection:
+        connection.execute(update(tables.runs).values(lease=tables.runs.c.lease - 90))
+    assert -91 < runs.get_run(db, five[1]).lease_left < -29
+
+
+def test_a_run_that_is_queued_again_has_no_lease(db, five):
+    runs.lease_runs(db, unleased, 60.0)
+    runs.abandon_run(db, five[0], "paused", "")
+    assert runs.requeue_run(db, five[0]).lease_left is None

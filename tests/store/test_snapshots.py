@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event, func, select, update
-from store_samples import claimed_run, flip_snapshot, new_run
+from store_samples import claimed_run, flip_part, flip_snapshot, new_run
 
-from topiary.store import checkpoints, corpora, points, run_rows, runs, snapshots, tables
+from topiary.store import check, checkpoints, corpora, points, run_rows, runs, snapshots, tables
 from topiary.store.database import open_database
 from topiary.store.errors import DamagedSnapshot, LostClaim, NotFound, StoreError
 from topiary.store.points import Point
+from topiary.store.snapshots import StoredMap
 
 
 def arrays_at(minibatch):
@@ -404,3 +405,94 @@ def test_several_programs_keep_them_at_once_while_the_worker_writes(db, run, sna
         thread.join()
     assert failed == []
     assert any(same_arrays(snapshots.load_predictions(db, run, snapshot, ME), arrays(seed)) for seed in range(3))
+
+
+MAKER = "this program"
+
+
+@pytest.fixture
+def mapped(db):
+    return claimed_run(db)
+
+
+def append(db, mapped, minibatch, most=None):
+    return snapshots.append_snapshot(db, mapped.number, mapped.attempt, minibatch, 0.5, {"r": np.ones(2)}, most).number
+
+
+def draw(snapshot, n=5, *, finished=True):
+    rng = np.random.default_rng(snapshot)
+    return StoredMap(
+        snapshot, rng.normal(size=(n, 2)).astype(np.float32), np.arange(-1, n - 1, dtype=np.int32), finished
+    )
+
+
+def find(db, mapped, minibatch=9, made_by=MAKER):
+    return snapshots.find_map(db, mapped.number, made_by, minibatch)
+
+
+def same_map(found, expected):
+    return all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+
+
+def test_a_map_comes_back_with_the_same_bits_and_replaces_its_draft(db, mapped):
+    snapshot = append(db, mapped, 9)
+    assert find(db, mapped) is None
+    for finished in (False, True):
+        snapshots.save_map(db, MAKER, draw(snapshot, finished=finished))
+        assert same_map(find(db, mapped), draw(snapshot, finished=finished))
+    assert find(db, mapped).positions.dtype == np.float32
+    assert find(db, mapped).topics.dtype == np.int32
+    assert find(db, mapped, made_by="a later program") is None
+
+
+def test_the_newest_map_at_or_before_a_minibatch_is_found(db, mapped):
+    first, second = append(db, mapped, 3), append(db, mapped, 9)
+    for number in (first, second):
+        snapshots.save_map(db, MAKER, draw(number))
+    assert [find(db, mapped, minibatch) and find(db, mapped, minibatch).snapshot for minibatch in (2, 3, 8, 9, 20)] == [
+        None, first, first, second, second,
+    ]  # fmt: skip
+
+
+def test_facts_about_a_map_are_found_and_the_map_is_loaded_by_its_snapshot(db, mapped):
+    first, second = append(db, mapped, 3), append(db, mapped, 9)
+    snapshots.save_map(db, MAKER, draw(first, 4))
+    facts = snapshots.find_facts(db, mapped.number, MAKER, 9)
+    assert facts[:3] == (first, 4, True)
+    assert snapshots.get_facts(db, first) == facts
+    assert same_map(snapshots.load_map(db, first), draw(first, 4))
+    snapshots.save_map(db, MAKER, draw(second, finished=False))
+    assert snapshots.find_facts(db, mapped.number, MAKER, 20)[:3] == (second, 5, False)
+    assert snapshots.find_facts(db, mapped.number, "a later program", 20) is None
+    for read in (snapshots.get_facts, snapshots.load_map):
+        with pytest.raises(NotFound, match="no map of documents under snapshot 99"):
+            read(db, 99)
+
+
+def test_a_map_goes_with_its_snapshot_and_none_is_saved_under_one_that_is_gone(db, mapped):
+    snapshot = append(db, mapped, 9)
+    snapshots.save_map(db, MAKER, draw(snapshot))
+    snapshots.delete_later(db, mapped.number, mapped.attempt, 0)
+    with db.read() as connection:
+        assert connection.execute(select(tables.snapshot_parts)).first() is None
+    with pytest.raises(NotFound, match="not kept any more"):
+        snapshots.save_map(db, MAKER, draw(snapshot))
+
+
+def test_thinning_keeps_the_snapshot_with_the_newest_map(db, mapped):
+    numbers = [append(db, mapped, minibatch) for minibatch in (1, 2, 3)]
+    for number in numbers[1:]:
+        snapshots.save_map(db, MAKER, draw(number))
+    for minibatch in range(4, 20):
+        append(db, mapped, minibatch, 2)
+    assert [row.minibatch for row in snapshots.list_snapshots(db, mapped.number)] == [1, 3, 19]
+
+
+def test_a_damaged_map_is_reported_and_not_shown(db, mapped):
+    snapshot = append(db, mapped, 9)
+    snapshots.save_map(db, MAKER, draw(snapshot))
+    assert check.check_store(db).damages == ()
+    flip_part(db, snapshot, snapshots.MAP)
+    (damage,) = check.check_store(db).damages
+    assert damage.what == f"maps of documents under snapshot {snapshot}, from document 0 on, are damaged"
+    assert find(db, mapped) is None

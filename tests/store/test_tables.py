@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import text
 from store_samples import REPOSITORY, claimed_run, new_run, write_corpus
 
-from topiary.store import annotations, blocks, events, notes, runs, shares, snapshots, tables
+from topiary.store import blocks, events, notes, runs, shares, snapshots, tables
 from topiary.store.points import Point
 
 GUIDE = (REPOSITORY / "assets" / "guide" / "store.md").read_text(encoding="utf-8")
@@ -57,10 +57,10 @@ def test_every_query_of_the_guide_runs_on_its_database(db):
     shares.begin_set(db, snapshot.number, "this program")
     layer = shares.LayerShares(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.uint16), np.ones(1, np.uint16))
     shares.append_block(db, snapshot.number, "this program", 0, [layer], np.ones(1))
-    annotations.set_label(db, run.number, 1, 1, "food")
+    notes.set_label(db, run.number, 1, 1, "food")
     notes.add_topic_note(db, run.number, 1, 1, notes.NewNote("check", notes.TAG))
     events.append_event(db, run.number, 1, 3, "started")
-    annotations.save_match(db, run.number, new_run(db).number, annotations.MatchDecision(1, 1, 2))
+    notes.save_match(db, run.number, new_run(db).number, notes.MatchDecision(1, 1, 2))
     dialect = "sqlite" if db.url.startswith("sqlite") else "postgresql"
     statements = [part for block in written("sql") + written(dialect) for part in block.split(";") if part.strip()]
     assert len(statements) == 12

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select, text, update
 from store_samples import claimed_run, flip_snapshot, new_run, write_corpus
 
-from topiary.store import annotations, checkpoints, corpora, events, full_text, points, runs, snapshots, tables, upkeep
+from topiary.store import checkpoints, corpora, events, full_text, notes, points, runs, snapshots, tables, upkeep
 from topiary.store.check import check_store
 from topiary.store.database import open_database
 from topiary.store.errors import StoreError
@@ -26,7 +26,7 @@ def run(db):
     checkpoints.save_checkpoint(db, row.number, 1, 5, 1.0, {"r": np.random.default_rng(1).random(9)}, {"m": 5})
     events.append_event(db, row.number, 1, 5, "pruned", "one", events.StructureChange(1, (2,), 4, 3))
     events.append_event(db, row.number, 1, 5, "said", "no change")
-    annotations.set_label(db, row.number, 1, 1, "Äpfel")
+    notes.set_label(db, row.number, 1, 1, "Äpfel")
     return row
 
 

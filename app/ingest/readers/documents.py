@@ -12,9 +12,8 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from topiary.app.ingest import packing
-from topiary.app.ingest.readers import subtitles_notebooks
-from topiary.app.ingest.readers.html import PAGE_KINDS, read_page
-from topiary.app.ingest.readers.latex import read_latex
+from topiary.app.ingest.readers import markup
+from topiary.app.ingest.readers.markup import PAGE_KINDS, read_latex, read_page
 from topiary.app.ingest.readers.xml import DamagedXmlError, parse_xml, read_documents, strip_namespace
 from topiary.app.ingest.source import Contents, Unreadable
 from topiary.app.ingest.tables.sniff import find_xml_encoding
@@ -335,7 +334,7 @@ def _read_xml_file(raw: bytes) -> Contents:
 BINARY: dict[str, Callable[[bytes], Contents]] = {
     **{kind: lambda raw, read=read: Contents(*read(raw)) for kind, read in _OFFICE_READERS.items()},  # type: ignore[misc]
     ".epub": read_epub,
-    ".ipynb": subtitles_notebooks.read_notebook,
+    ".ipynb": markup.read_notebook,
     **dict.fromkeys((".xml", ".tei", ".nxml"), _read_xml_file),
 }
 
@@ -345,7 +344,7 @@ PICTURED = (*_OFFICE_READERS, ".epub")  # kinds that hold pictures and text, and
 
 def _read_plain(text: str, _name: PurePath) -> Contents:
     """Return a text without its front matter, whose fields become the title and columns."""
-    fields, text = subtitles_notebooks.split_front_matter(text)
+    fields, text = markup.split_front_matter(text)
     return Contents(fields.pop("title", ""), text, fields)
 
 
@@ -357,10 +356,7 @@ def _read_html(text: str, name: PurePath) -> Contents:
 
 _TEXTS: dict[str, Callable[[str, PurePath], Contents]] = {
     **dict.fromkeys(PAGE_KINDS, _read_html),
-    **dict.fromkeys(
-        subtitles_notebooks.SUBTITLE_KINDS,
-        lambda text, name: Contents(name.stem, subtitles_notebooks.read_subtitles(text)),
-    ),
+    **dict.fromkeys(markup.SUBTITLE_KINDS, lambda text, name: Contents(name.stem, markup.read_subtitles(text))),
     ".tex": lambda text, _name: read_latex(text),
 }
 KINDS = (".txt", ".text", ".md", ".markdown", ".rst", ".log", *_TEXTS, *BINARY)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TextIO, TypeAlias
 from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers import subtitles_notebooks
+from topiary.app.ingest.readers import markup
 from topiary.app.ingest.readers.documents import KINDS
 from topiary.app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
 from topiary.app.ingest.tables import names as column_names
@@ -497,10 +497,9 @@ def _list_below(folder: Path) -> list[Path]:
         entries = [each for each in folder.iterdir() if not each.name.startswith(".")]
         if not entries or any(each.is_file() and each.name not in _SLACK_LISTS for each in entries):
             return []
-        below = sorted(file for each in entries if each.is_dir() for file in each.rglob("*") if file.is_file())
+        below = [file for each in sorted(entries) if each.is_dir() for file in packing.list_visible(each)]
     except OSError:
         return []
-    below = [file for file in below if not file.name.startswith(".")]
     if not below or any(packing.find_suffix(file) != ".json" for file in below):
         return []
     return below if recognise_json(below[0]) else []
@@ -735,7 +734,7 @@ def _read_documents(path: Path, captions: Sequence[Path]) -> Iterator[TextDocume
             raise IngestError(file, "has no captions: a list of objects with a text, its start and its end")
         for recording in recordings:
             title = recording.name or packing.strip_endings(relative)
-            text = subtitles_notebooks.join_cues([_find_text(cue).splitlines() for cue in recording.cues])
+            text = markup.join_cues([_find_text(cue).splitlines() for cue in recording.cues])
             columns = {"file": str(relative), **recording.columns}
             yield TextDocument(text, title, "/".join(relative.parts[:-1]) or None, None, columns)
 

@@ -9,13 +9,13 @@ from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from itertools import chain, islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError, plural
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers.html import read_page
+from topiary.app.ingest.readers.markup import read_page
 from topiary.app.ingest.source import GUESS, Reader, TextDocument, TextSource
 from topiary.app.ingest.tables import sniff
 from topiary.app.ingest.tables.sniff import WHATSAPP
@@ -37,7 +37,7 @@ _MOST_DECODED = 3_000  # letters of a header that are decoded
 def recognise_mail(path: Path) -> bool:
     """Recognise a file by its ending or as the beginning of an mbox, and a folder by the files at any depth."""
     if path.is_dir():
-        named = any(packing.find_suffix(file) in (*_MBOX, *_EML) and file.is_file() for file in path.rglob("*"))
+        named = any(packing.find_suffix(PurePath(name)) in (*_MBOX, *_EML) for name in packing.list_names(path))
         return named or sniff.find_kind(path) == "mail"  # opening every file would take long
     return _is_mail(path)
 

@@ -16,7 +16,7 @@ from bibtexparser.model import Entry, ParsingFailedBlock
 from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers.latex import strip_commands
+from topiary.app.ingest.readers.markup import strip_commands
 from topiary.app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
 from topiary.app.ingest.tables import sniff
 from topiary.app.ingest.tables.roles import Roles, find_roles, make_text_source

@@ -19,10 +19,10 @@ import numpy as np
 from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import NONE, ImportOptions
-from topiary.app.ingest.readers import subtitles_notebooks
+from topiary.app.ingest.readers import markup
 from topiary.app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
 from topiary.app.ingest.readers.json import flatten
-from topiary.app.ingest.readers.latex import find_included, inline_files
+from topiary.app.ingest.readers.markup import find_included, inline_files
 from topiary.app.ingest.source import LEFT_OUT, Contents, Reader, TextDocument, TextSource, Unreadable
 from topiary.app.ingest.tables import joining, sniff
 from topiary.app.ingest.tables import names as column_names
@@ -332,15 +332,15 @@ def _count_shared_folders(names: list[PurePosixPath]) -> int:
 def _list_names(path: Path) -> list[PurePosixPath]:
     """List the files of a folder or zip file, sorted, without hidden ones."""
     if path.is_dir():
-        names = [PurePosixPath(file.relative_to(path).as_posix()) for file in path.rglob("*") if file.is_file()]
+        names = list(map(PurePosixPath, packing.list_names(path)))
     else:
         with _open_archive(path) as archive:
             members = _list_archive(archive)
             if sum(info.file_size for info in members.values()) > packing.limit_unpacked(path.stat().st_size):
                 cause = "unpacks to far more than an archive of its size should; unpack it yourself if you trust it"
                 raise IngestError(path, cause)
-            names = list(members)
-    return sorted(name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts))
+            names = sorted(members)
+    return [name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts)]
 
 
 def _find_texts(path: Path, names: list[PurePosixPath]) -> list[PurePosixPath]:
@@ -813,13 +813,15 @@ def _list_words(name: PurePosixPath, raw: bytes, encoding: str) -> set[str]:
 
 def find_sidecars(members: TextMembers) -> dict[str, PurePosixPath]:
     """Return the file of metadata of each text, by the text's name in the column ``file``; none if most have none."""
+    candidates = [name for name in members.others if name.suffix.lower() in _SIDECARS]
+    if len(candidates) < _FEWEST:
+        return {}
     texts: dict[tuple[PurePosixPath | None, str], str] = {}
     for name, shown in zip(members.texts, members.list_names(), strict=True):
         for stem in (name.name, packing.strip_endings(name)):
             texts[name.parent, stem] = shown
             texts[None, stem] = "" if (None, stem) in texts and texts[None, stem] != shown else shown
     folders = {name.parent for name in members.texts}
-    candidates = [name for name in members.others if name.suffix.lower() in _SIDECARS]
     found: dict[str, PurePosixPath] = {}
     for name in candidates:
         folder = name.parent if name.parent in folders else None
@@ -862,7 +864,7 @@ def _read_fields(path: Path) -> dict[str, Any]:
         raw = packing.read_up_to(stream, _LARGEST_FACTS)
     if path.suffix.lower() != ".json":
         block = raw.decode("utf-8", "replace").strip("-\ufeff\r\n ")
-        return dict(subtitles_notebooks.split_front_matter(f"---\n{block}\n---\n").fields)
+        return dict(markup.split_front_matter(f"---\n{block}\n---\n").fields)
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):

@@ -18,7 +18,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.readers.html import read_page
+from topiary.app.ingest.readers.markup import read_page
 from topiary.app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
 from topiary.app.ingest.source import COLUMNS, GUESS, Contents, Reader, TextDocument, TextSource
 from topiary.app.ingest.tables import sniff

@@ -95,6 +95,7 @@ _CONTRACTED = (
 )
 MAIN = 0.1  # least share of the letters in a language that counts as a language of the corpus
 
+_ASCII_WORD = re.compile("[a-z]+")
 _LANGUAGE_OF_SCRIPT = {
     "Greek": "el", "Armenian": "hy", "Hebrew": "he", "Bengali": "bn", "Gurmukhi": "pa", "Gujarati": "gu", "Oriya": "or",
     "Tamil": "ta", "Telugu": "te", "Kannada": "kn", "Malayalam": "ml", "Sinhala": "si", "Thai": "th", "Lao": "lo",
@@ -111,6 +112,10 @@ _LANGUAGES_OF_SCRIPT = {  # codes after "zu" and "uk" have no stop words, but sh
 _JAPANESE_KANA_SHARE = 0.05  # share of kana above which Chinese characters are taken for Japanese
 _FUNCTION_WORDS = 0.08  # least share of stop words that confirms a language; most texts have far more
 _FEWEST_WORDS = 40  # words needed to confirm a language
+# Least share of English stop words in a text that is surely English, and its least number of words.  Half of all
+# English texts have more than .34, other languages less than .18.  Where most texts are surely English, lists and
+# tables are, too.
+_SURELY_ENGLISH, _PROBABLY_ENGLISH, _ENOUGH_ENGLISH, _MOST = 0.25, 0.1, 20, 0.9
 _ENOUGH_WORDS = 400  # words that should suffice to recognise the language
 _DOCUMENTS, _LETTERS = 512, 2_000  # documents of a sample, and characters of each, at most
 
@@ -179,7 +184,7 @@ def list_stop_words(code: str) -> frozenset[str]:
     English has scikit-learn's list and the pieces of contractions; others have the list of stopwords-iso.
     """
     if code == "en":
-        return _read_english() | frozenset(_CONTRACTED.split())
+        return _read_english()
     if code not in NAMES:
         return frozenset()
     import stopwordsiso  # reads a file at import
@@ -189,8 +194,8 @@ def list_stop_words(code: str) -> frozenset[str]:
 
 @cache
 def _read_english() -> frozenset[str]:
-    """Return scikit-learn's list of English stop words, from a copy, because scikit-learn takes a second to import."""
-    return frozenset(find_asset(_ENGLISH).read_text(encoding="utf-8").split())
+    """Return scikit-learn's list, from a copy, because scikit-learn takes a second to import, and the contractions."""
+    return frozenset(f"{find_asset(_ENGLISH).read_text(encoding='utf-8')} {_CONTRACTED}".split())
 
 
 def recognise_languages(texts: Iterable[str]) -> Recognised:
@@ -199,17 +204,20 @@ def recognise_languages(texts: Iterable[str]) -> Recognised:
     letters: Counter[str] = Counter()
     by_language: Counter[str] = Counter()
     words: dict[str, Counter[str]] = {}
-    for text in texts:
+    texts = list(texts)
+    words_of = [_find_words(text) for text in texts]
+    for text, found, is_english in zip(texts, words_of, _find_english(words_of), strict=True):
         letters_by_script = count_scripts(text)
         by_script.update(letters_by_script)
         if not letters_by_script:
             continue
         counts = _count_languages(letters_by_script)
         letters.update(counts)
-        code = _recognise_language(text, letters_by_script, counts)
+        script = next(iter(letters_by_script))
+        code = "en" if is_english and script == "Latin" else _recognise_language(text, letters_by_script, counts)
         by_language[code] += sum(letters_by_script.values())
         if code not in _LANGUAGE_OF_SCRIPT.values():
-            words.setdefault(code, Counter()).update(_make_word_expression().findall(text.lower()))
+            words.setdefault(code, Counter()).update(found)
     confirmed = {code: n for code, n in by_language.items() if code not in words or _is_confirmed(code, words[code])}
     enough = (
         sum(counts.total() for counts in words.values()) >= _ENOUGH_WORDS or confirmed.keys() - words.keys() != set()
@@ -247,6 +255,23 @@ def _recognise_language(text: str, letters_by_script: dict[str, int], counts: Co
 @cache
 def _make_word_expression() -> re.Pattern[str]:
     return re.compile(rf"[^\W\d_](?:[^\W\d_]|[{list_marks()}])*")
+
+
+def _find_words(text: str) -> list[str]:
+    """Return the words of a text in lower case."""
+    return (_ASCII_WORD if text.isascii() else _make_word_expression()).findall(text.lower())
+
+
+def _find_english(words_of: Sequence[Sequence[str]]) -> list[bool]:
+    """Return which texts, given by their words, are surely English; loading an identifier takes most of a second."""
+    stop_words = list_stop_words("en")
+    shares = [
+        sum(map(stop_words.__contains__, words)) / len(words) if len(words) >= _ENOUGH_ENGLISH else 0.0
+        for words in words_of
+    ]
+    n_sure = sum(len(words) for words, share in zip(words_of, shares, strict=True) if share >= _SURELY_ENGLISH)
+    is_usual = n_sure >= _MOST * sum(map(len, words_of))
+    return [share >= (_PROBABLY_ENGLISH if is_usual else _SURELY_ENGLISH) for share in shares]
 
 
 def _is_confirmed(code: str, words: Counter[str]) -> bool:

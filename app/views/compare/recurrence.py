@@ -27,7 +27,7 @@ from topiary.app.names import name_state, plural
 from topiary.app.views.html import render
 from topiary.app.views.run_facts import RunFacts
 from topiary.app.views.text import format_percent
-from topiary.engine.hierarchy.recurrence import LEAST_COSINE, Recurrence, count_most
+from topiary.engine.hierarchy.align import LEAST_COSINE, Recurrence, count_most
 from topiary.engine.hierarchy.tree import Node
 
 AT_ONCE = 12  # topics of a layer that are shown unfolded

@@ -27,10 +27,11 @@ from topiary.app.views.tree.boxes import (
     LONGEST,
     PADDING,
     SMALLEST,
+    ClassOverlay,
     TopicBox,
+    find_class_overlay,
     make_boxes,
 )
-from topiary.app.views.tree.class_overlay import ClassOverlay, find_class_overlay
 from topiary.app.views.tree.layout import MARGIN, WIDE, Curve, TreeLayout, lay_out_tree
 from topiary.app.views.tree.opening import choose_first_roots
 from topiary.app.views.tree.picture import TreeChoice, cut_tree, write_caption

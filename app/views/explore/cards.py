@@ -1,10 +1,14 @@
-"""The ranked topics of a layer as cards, and the results of a search."""
+"""The ranked topics of a layer as cards, and the results of a search.
+
+The panel about a word: its share of the corpus, its topics at every layer, and passages with it.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, format_identity
 from topiary.app.analysis.topic_images import draw_mosaic_uri, has_pictures
+from topiary.app.analysis.word_use import WordContext, find_word, find_word_uses, measure_everywhere
 from topiary.app.names import plural
 from topiary.app.views.explore.detail import (
     draw_common_words,
@@ -13,6 +17,7 @@ from topiary.app.views.explore.detail import (
     draw_role_tag,
     draw_twin_tag,
 )
+from topiary.app.views.html import render
 from topiary.app.views.palette import declare_hue
 from topiary.app.views.text import escape, format_percent, shorten, write_title
 from topiary.engine.hierarchy.tree import Node
@@ -246,3 +251,54 @@ def _explain_match(hierarchy: Hierarchy, match: TopicMatch) -> str:
     if match.word == hierarchy.title(match.node):
         reason = "by its name" if hierarchy.name(match.node) else "by its title"
     return f'<small class="ex-note"{write_title(_WORD_TIP, hierarchy)}>Layer {match.node.layer} · {reason}</small>'
+
+
+_MOST_TOPICS = 5  # topics listed for each layer
+
+
+class WordPassage(NamedTuple):
+    """A document that has a word: its number, its title, and the text around the word."""
+
+    number: int
+    title: str
+    passage: WordContext
+
+
+class WordPassages(NamedTuple):
+    """Passages with a word, and the number of documents that have it; ``total`` is None while they are read."""
+
+    word: str
+    passages: Sequence[WordPassage] = ()
+    total: int | None = None
+
+
+def draw_word_card(hierarchy: Hierarchy, found: WordPassages, *, focus: bool = False) -> str:
+    """Return the panel about a word, with a button that goes back to the topic.
+
+    Parameters
+    ----------
+    found : WordPassages
+        The word, and passages with it.
+    focus : bool
+        Whether the button has the focus, as right after the word was chosen.
+    """
+    number, share, topics = find_word(hierarchy, found.word), 0.0, ""
+    if number is not None:
+        share = float(measure_everywhere(hierarchy, 1)[number])
+        topics = draw_word_topics(hierarchy, number, _MOST_TOPICS)
+    return render("topic.word_card", hierarchy, found, focus, number, share, topics)
+
+
+def draw_word_topics(hierarchy: Hierarchy, number: int, most: int, chosen: Node | None = None) -> str:
+    """Return the topics to which a word's occurrences belong, at most ``most`` of each layer, the top layer first.
+
+    Parameters
+    ----------
+    number : int
+        Number of the word in the vocabulary.
+    chosen : Node, optional
+        The topic that is shown as chosen.
+    """
+    layers = range(hierarchy.n_layers, 0, -1)
+    uses = [(layer, find_word_uses(hierarchy, number, layer, most)) for layer in layers]
+    return render("topic.word_topics", hierarchy, uses, chosen)

@@ -1,23 +1,64 @@
-"""The panel about one topic: words, quality, parents, children, columns and documents."""
+"""The panel about one topic: words, quality, parents, children, columns and documents.
+
+A topic over time and by group, as two small pictures in its panel.
+
+Notes and tags on a topic or a document: the fold that shows them, with its form.
+"""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import numpy as np
+
 from topiary.app.analysis.column_topics import find_topics_above, list_column_layers, rank_column_topics
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
-from topiary.app.analysis.notes import rank_tags
+from topiary.app.analysis.notes import LONGEST_AUTHOR, LONGEST_NOTE, LONGEST_TAG, Note, rank_tags
 from topiary.app.analysis.passages import TopicPassage
 from topiary.app.analysis.topic_images import has_pictures
+from topiary.app.analysis.trends import TopicSeries
 from topiary.app.analysis.word_use import measure_everywhere
 from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import draw_found_link
 from topiary.app.views.html import render
 from topiary.app.views.markup import mark_places
-from topiary.app.views.notes import LONGEST, NoteForm
-from topiary.app.views.text import break_lines, escape, format_percent, shorten
+from topiary.app.views.report_trends import draw_stretches
+from topiary.app.views.text import break_lines, escape, fit_lines, format_percent, shorten
 from topiary.app.views.tree.tree_svg import describe_mark
+from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node
+
+LONGEST = SimpleNamespace(note=LONGEST_NOTE, tag=LONGEST_TAG, author=LONGEST_AUTHOR)  # characters
+
+
+class NoteForm(NamedTuple):
+    """The form below notes.
+
+    Attributes
+    ----------
+    subject : str
+        What the notes are on: the identity of a topic, or the number of a document.
+    what : str
+        The same for users, such as "this topic".
+    known_tags : sequence of str
+        Tags in use, proposed while one is typed.
+    sent : int
+        How often the visitor has added something, after which the form is empty again.
+    focus : bool
+        Whether the field of the text takes the focus.
+    """
+
+    subject: str
+    what: str
+    known_tags: Sequence[str] = ()
+    sent: int = 0
+    focus: bool = False
+
+
+def draw_notes(notes: Sequence[Note], form: NoteForm) -> str:
+    """Return the fold with the notes and tags on a topic or document; it is open where there are any."""
+    return render("notes.fold", notes, form, LONGEST)
+
 
 _MOST_COLUMN_TOPICS = 4  # column topics listed for a topic
 
@@ -284,3 +325,79 @@ def _describe_document(document: TopicDocument) -> SimpleNamespace:
 def draw_place_button(document: int) -> str:
     """Return the button that shows where a document lies among the topics; empty for a negative number."""
     return render("macros.place_button", document)
+
+
+_WIDTH, _HEIGHT, _BASE = 146, 58, 55
+_NAMES, _ROW, _LETTERS = 64, 14.5, 12  # width of the names of groups, height of a row, and size of the letters
+_HEADROOM = 1.4  # height of a picture in multiples of the largest share; bands may be cut at the top
+
+
+class GroupShare(NamedTuple):
+    """The share of a topic in a group of documents, with its 90 % interval."""
+
+    name: str
+    mean: float
+    low: float
+    high: float
+
+
+class TopicTrend(NamedTuple):
+    """A topic over time and by group; without ``series``, or ``groups``, one or both are not known.
+
+    Attributes
+    ----------
+    unit : str
+        The length of the periods.
+    column : str
+        The column of the groups.
+    """
+
+    unit: str = ""
+    series: TopicSeries | None = None
+    column: str = ""
+    groups: Sequence[GroupShare] = ()
+
+
+def draw_small_trends(trend: TopicTrend) -> str:
+    """Return both pictures, each with a heading; empty if neither is known."""
+    over_time = "" if trend.series is None else _draw_over_time(trend.unit, trend.series)
+    groups = _draw_groups(trend.column, trend.groups) if trend.groups else ""
+    return render("explore.small_trends", over_time, trend.unit, groups, trend.column) if over_time or groups else ""
+
+
+def _draw_over_time(unit: str, series: TopicSeries) -> str:
+    known = np.isfinite(series.mean)
+    if not known.any():
+        return ""
+    top = max(min(float(np.nanmax(series.high)), _HEADROOM * float(np.nanmax(series.mean))), 1e-9)
+    x = 3 + (_WIDTH - 6) * np.arange(len(known)) / max(1, len(known) - 1)
+
+    def place(shares: FloatArray) -> FloatArray:
+        return np.asarray(_BASE - (_BASE - 3) * np.clip(shares, 0.0, top) / top)
+
+    first, last = (format_percent(float(series.mean[known][end])) for end in (0, -1))
+    label = f"Share by {unit} with 90 % band: from {first} to {last}, at most {format_percent(top)}"
+    lines = draw_stretches(x, place(series.mean), place(series.low), place(series.high))
+    return _draw_svg(label, [f'<path class="rp-axis" d="M0 {_BASE}H{_WIDTH}"/>', *lines])
+
+
+def _draw_groups(column: str, groups: Sequence[GroupShare]) -> str:
+    top = max(*(each.mean for each in groups), min(1.0, max(each.high for each in groups)), 1e-9)
+    scale, parts = (_WIDTH - _NAMES - 2) / top, []
+    for row, each in enumerate(groups):
+        y = row * _ROW
+        (name,) = fit_lines(each.name, (_NAMES - 4) / _LETTERS, 1) or [""]
+        low, high = (_NAMES + scale * min(top, max(0.0, end)) for end in (each.low, each.high))
+        parts += [
+            f'<text x="0" y="{y + 11:.1f}" font-size="{_LETTERS}">{escape(name)}</text>',
+            f'<rect x="{_NAMES}" y="{y + 3:.1f}" width="{scale * each.mean:.1f}" height="8" rx="2"/>',
+            f'<path class="ex-whisker" d="M{low:.1f} {y + 7:.1f}H{high:.1f}"/>',
+        ]
+    shares = "; ".join(f"{each.name} {format_percent(each.mean)}" for each in groups)
+    return _draw_svg(f"Largest shares by {column}, with 90 % intervals: {shares}", parts)
+
+
+def _draw_svg(label: str, parts: Sequence[str]) -> str:
+    text = escape(label)
+    head = f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{text}"><title>{text}</title>'
+    return f"{head}{''.join(parts)}</svg>"

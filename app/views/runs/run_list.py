@@ -1,11 +1,28 @@
-"""The list of runs with sparklines, and the page of an empty store."""
+"""The list of runs with sparklines, and the page of an empty store.
 
+The first minute: what happens until there are topics, how long it takes, and what topics are, as a drawing.
+
+The table that compares many runs: what differs in their settings, and how good they are.
+
+Which runs the list shows and in which order, and the controls that choose it.
+"""
+
+import json
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
 from types import SimpleNamespace
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from topiary.app.jobs.estimates import POINT, Estimate, choose_alike, find_estimate_name, list_estimates
+from topiary.app.jobs.estimates import (
+    POINT,
+    Estimate,
+    choose_alike,
+    choose_headline,
+    find_estimate_name,
+    list_estimates,
+)
+from topiary.app.jobs.gallery import PREPARATION, STAGES
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.names import name_inference, name_model, name_state
 from topiary.app.views.html import render
@@ -21,6 +38,8 @@ from topiary.app.views.run_facts import (
     measure_progress,
 )
 from topiary.app.views.runs.corpus_form import FORMATS
+from topiary.app.views.runs.new_run_form import describe_setting, format_value
+from topiary.app.views.text import break_lines, fit_lines
 
 WIDTH, HEIGHT, EDGE = 132, 34, 3  # of a sparkline, and the margin around its curve, in pixels
 
@@ -213,3 +232,339 @@ def _describe_state(run: RunFacts, state: str) -> tuple[str, str]:
 def list_verbs(state: str) -> list[tuple[str, str, str]]:
     """Return the requests that fit a state (pause, stop, resume, start first), each with its icon and its label."""
     return [(verb, *_VERBS[verb]) for verb in ACTIONS.get(state, ())]
+
+
+FIRST_TOPICS = 6.0  # seconds from the start of a run whose kernels are compiled to its first topics
+COMPILING = 40.0  # seconds of compiling the kernels of a model
+LATE = 20.0  # seconds without a change of the estimate after which it takes longer than usual
+_STEPS = (50, 40, 30, 20, 10, 6)  # seconds that are said
+_TITLE, _ROOM, _LINES = 14.0, 14.2, 2  # ems of the title and of a line of a document in the drawing, and its lines
+_CHARACTERS = 200  # of a document that are looked at
+
+
+class WaitFacts(NamedTuple):
+    """What a visitor waits for.
+
+    Attributes
+    ----------
+    step : int
+        0 while documents are read, 1 while the model is compiled, 2 until there are topics.
+    share : float
+        The part of the whole that is done.
+    seconds : float
+        How long it will take.
+    documents, words : int
+        Documents read, and their words; 0 while they are being read.
+    own : sequence of (title, text)
+        The first documents of a corpus of the visitor; empty for the demo.
+    layers : sequence of int
+        Topics of every layer; empty if they are not known.
+    """
+
+    step: int
+    share: float
+    seconds: float
+    documents: int = 0
+    words: int = 0
+    own: Sequence[tuple[str, str]] = ()
+    layers: Sequence[int] = ()
+
+
+def follow_preparation(share: float, documents: int, words: int) -> WaitFacts:
+    """Return what a visitor waits for while the demo is prepared, from the share of the preparation that is done."""
+    ends = [sum(stage.seconds for stage in STAGES[: place + 1]) / PREPARATION for place in range(len(STAGES))]
+    read, compiled = ends[-3], ends[-2]
+    step = 0 if share < read and not documents else 1 if share < compiled else 2
+    whole = PREPARATION + FIRST_TOPICS
+    return WaitFacts(step, share * PREPARATION / whole, (1.0 - share) * PREPARATION + FIRST_TOPICS, documents, words)
+
+
+def round_estimate(seconds: float) -> int:
+    """Return an estimate in round steps, in seconds; above 90 seconds whole minutes.
+
+    >>> [round_estimate(seconds) for seconds in (400.0, 100.0, 62.0, 43.0, 7.0, 1.0)]
+    [420, 120, 50, 50, 10, 6]
+    """
+    if seconds > 90.0:
+        return 60 * int(-(-seconds // 60))
+    return min((step for step in _STEPS if step >= seconds), default=_STEPS[0])
+
+
+def draw_waiting_page(facts: WaitFacts, estimate: int, *, late: bool) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    estimate : int
+        From `round_estimate`; it may only fall.
+    late : bool
+        Whether it takes longer than usual.
+    """
+    span = f"{estimate // 60} minutes" if estimate >= 60 else f"{estimate} seconds"
+    doing = ("reading", "compiling", "training")[facts.step]
+    once = "the model is compiled once." if facts.step < 2 else "the model is compiled already."
+    note = f"Longer than usual: {doing}." if late else f"Later starts take 6 seconds: {once}"
+    own = [
+        ("".join(_fit(title, _TITLE, 1)) or "a document", _fit(break_lines(text[:_CHARACTERS]), _ROOM, _LINES) or ["…"])
+        for title, text in facts.own[:2]
+    ]
+    return render("waiting.page", facts, f"Your first topics appear in about {span}.", note, own)
+
+
+def _fit(text: str, room: float, n_lines: int) -> list[str]:
+    return fit_lines(" ".join(text.split()), room, n_lines)
+
+
+NONE = "–"
+_NPMI_TIP = "Mean coherence (NPMI) of the topics of this layer with at least 0.1 % of the words; higher is better"
+_ESTIMATE_TIP = "How well the run predicts held-out words; estimates of other kinds, in other columns, do not compare"
+
+
+class TableRun(NamedTuple):
+    """A run in the table.
+
+    Attributes
+    ----------
+    state : str
+        The state to show.
+    estimate : Estimate or None
+        The estimate that represents it.
+    npmi : sequence of float
+        Mean NPMI of its layers, the layer next to the words first; empty if it is not stored.
+    """
+
+    run: RunFacts
+    state: str
+    estimate: Estimate | None
+    npmi: Sequence[float] = ()
+
+
+def draw_run_table(rows: Sequence[TableRun], *, waiting: bool) -> str:
+    """Return the table, a run in each row; ``waiting`` says that coherences are still being read."""
+    differing = list_differing([row.run for row in rows])
+    layers = max((len(row.npmi) for row in rows), default=0)
+    kinds = list(dict.fromkeys(row.estimate.name for row in rows if row.estimate is not None))
+    titles = [
+        ("Run", ""),
+        ("State", ""),
+        *((label, tip) for label, tip, _ in differing),
+        *((name.capitalize(), _ESTIMATE_TIP) for name in kinds),
+        *((f"NPMI, layer {layer}", _NPMI_TIP) for layer in range(1, layers + 1)),
+        ("Length", "Steps made"),
+        ("Time", "Time of training"),
+    ]
+    body = [
+        SimpleNamespace(
+            run=row.run,
+            name=name_run(row.run),
+            state=row.state,
+            cells=_list_cells(row, [values[place] for _, _, values in differing], kinds, layers, best=best),
+        )
+        for place, (row, best) in enumerate(zip(rows, _find_best(rows), strict=True))
+    ]
+    notes = (
+        ["Settings that are the same in all of these runs are left out."]
+        if differing
+        else ["These runs do not differ in any setting."]
+    )
+    if len({row.run.corpus_name for row in rows}) > 1:
+        notes.append("Perplexities of different corpora do not compare.")
+    if waiting:
+        notes.append("Coherences are being read …")
+    return render("runs.table", titles, body, notes)
+
+
+def list_differing(runs: Sequence[RunFacts]) -> list[tuple[str, str, list[str]]]:
+    """Return what differs among runs: its label, its meaning, and the value of each run as text.
+
+    A setting that only some models have counts if the runs that have it differ.
+    """
+    own: list[tuple[str, str, list[str]]] = [
+        ("Corpus", "", [run.corpus_name for run in runs]),
+        ("Model", "", [name_model(run.model) for run in runs]),
+        ("Inference", "", [name_inference(run.model, run.inference) or NONE for run in runs]),
+        (
+            "Topics per layer",
+            "From the layer next to the words upwards",
+            ["-".join(map(str, run.layers)) for run in runs],
+        ),
+        ("Seed", "", [str(run.seed) for run in runs]),
+    ]
+    found = [row for row in own if len(set(row[2])) > 1]
+    names = dict.fromkeys(name for run in runs for name in run.settings if name not in ("layers", "inference"))
+    for name in names:
+        values = [run.settings[name] for run in runs if name in run.settings]
+        if len({json.dumps(value, sort_keys=True) for value in values}) > 1:
+            owner = next(run.model for run in runs if name in run.settings)
+            label, tip = describe_setting(owner, name)
+            found.append((label, tip, [_format_setting(run.settings, name) for run in runs]))
+    return found
+
+
+def _format_setting(settings: Mapping[str, Any], name: str) -> str:
+    return format_value(settings[name]) if name in settings else NONE
+
+
+def _find_best(rows: Sequence[TableRun]) -> list[bool]:
+    """Return for each run whether its estimate is the best of those with the same name on the same corpus."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        if row.estimate is not None:
+            groups.setdefault((row.run.corpus_name, row.estimate.name), []).append(_rank(row.estimate))
+    return [
+        row.estimate is not None
+        and len(group := groups[row.run.corpus_name, row.estimate.name]) > 1
+        and _rank(row.estimate) == min(group)
+        for row in rows
+    ]
+
+
+def _rank(estimate: Estimate) -> float:
+    return estimate.value if estimate.lower_is_better else -estimate.value
+
+
+def _list_cells(
+    row: TableRun, settings: Sequence[str], kinds: Sequence[str], layers: int, *, best: bool
+) -> list[tuple[str, bool]]:
+    """Return the cells after the state, each with whether it is the best of its column."""
+    run, own = row.run, "" if row.estimate is None else row.estimate.name
+    npmi = [f"{value:.3f}" if math.isfinite(value) else NONE for value in row.npmi]
+    rest = [
+        *npmi,
+        *[NONE] * (layers - len(npmi)),
+        f"{run.minibatch:,} {STEPS[name_step(run)]}",
+        format_span(run.seconds) if run.seconds else NONE,
+    ]
+    return [
+        *((setting, False) for setting in settings),
+        *((format_estimate(row.estimate), best) if kind == own else (NONE, False) for kind in kinds),
+        *((cell, False) for cell in rest),
+    ]
+
+
+NEWEST, LOWEST = "newest", "perplexity"
+ORDERS = {
+    NEWEST: "newest first",
+    "oldest": "oldest first",
+    LOWEST: "lowest perplexity first",
+    "steps": "most steps first",
+    "time": "longest training first",
+    "name": "by name",
+}
+FILTERS = {"state": "all states", "corpus": "all corpora", "model": "all models"}  # each with the entry for all
+MANY = 12  # runs; a longer list gets a search field
+FEW = 3  # runs; a shorter list needs no order
+MOST_MARKED = 40  # runs in a table
+
+
+class RunChoice(NamedTuple):
+    """The runs that a list shows, and their order.
+
+    Attributes
+    ----------
+    text : str
+        Words that the row of a run must contain.
+    state, corpus, model : str
+        The state, the name of the corpus and the model of the runs; empty for all.
+    order : str
+        A key of :data:`ORDERS`.
+    """
+
+    text: str = ""
+    state: str = ""
+    corpus: str = ""
+    model: str = ""
+    order: str = NEWEST
+
+    def change(self, name: str, value: str) -> "RunChoice":
+        """Return the choice with another order, text or filter; unknown orders are those of a new list."""
+        known = value if name != "order" or value in ORDERS else NEWEST
+        return self._replace(**{name: known[:200]})
+
+    def select(
+        self, runs: Sequence[Run], state: Callable[[int], str], latest: Callable[[int], Mapping[str, float | None]]
+    ) -> list[Run]:
+        """Return the runs that fit, in order.
+
+        Parameters
+        ----------
+        runs : sequence of rows
+            The newest first.
+        state : (run number) -> str
+            The state to show.
+        latest : (run number) -> mapping of str to float or None
+            The newest values of the curves that :mod:`app.jobs.estimates` reads.
+        """
+        fitting = [
+            run
+            for run in runs
+            if matches_search(run, state(run.number), self.text)
+            and self.state in ("", state(run.number))
+            and self.corpus in ("", run.corpus_name)
+            and self.model in ("", run.model)
+        ]
+        return _sort_runs(fitting, self.order, latest)
+
+
+def _sort_runs(runs: Sequence[Run], order: str, latest: Callable[[int], Mapping[str, float | None]]) -> list[Run]:
+    """Return runs, the newest first, in another order; runs without a perplexity come last.
+
+    Perplexities of different corpora or kinds do not compare, so that each corpus, and each kind in it, has its own
+    order.
+    """
+
+    def find_perplexity(run: Run) -> tuple[float, str, str, float]:
+        best = choose_headline(run, latest(run.number))
+        if best is None or not best.lower_is_better:
+            return math.inf, "", "", 0.0
+        return 0.0, run.corpus_name, best.name, best.value
+
+    keys: dict[str, Callable[[Run], Any]] = {
+        "oldest": lambda run: run.number,
+        LOWEST: find_perplexity,
+        "steps": lambda run: -run.minibatch,
+        "time": lambda run: -run.seconds,
+        "name": lambda run: name_run(run).casefold(),
+    }
+    return sorted(runs, key=keys[order]) if order in keys else list(runs)
+
+
+def draw_run_choice(runs: Sequence[RunFacts], state: Callable[[int], str], choice: RunChoice) -> str:
+    """Return the controls above the list: search, filters by what differs among the runs, and order."""
+    values = {
+        "state": {state(run.number): name_state(state(run.number)) for run in runs},
+        "corpus": {run.corpus_name: run.corpus_name for run in runs},
+        "model": {run.model: name_model(run.model) for run in runs},
+    }
+    filters = []
+    for name, every in FILTERS.items():
+        chosen, offered = getattr(choice, name), values[name]
+        if len(offered) > 1 or chosen:
+            entries = (
+                dict(sorted(({chosen: chosen} | offered).items(), key=lambda item: item[1])) if chosen else offered
+            )
+            filters.append((name, ({"": every} | entries).items(), chosen))
+    has_search, orders = len(runs) > MANY or bool(choice.text), ORDERS.items() if len(runs) >= FEW else ()
+    if not (has_search or filters or orders):
+        return ""
+    return render("runs.choice", choice.text, has_search, filters, orders, choice.order)
+
+
+def draw_marked(marked: Collection[int], fitting: int) -> str:
+    """Return the line above the list that compares the marked runs, or marks all; empty for a single run.
+
+    Parameters
+    ----------
+    marked : collection of int
+        The numbers of the marked runs.
+    fitting : int
+        Number of runs that fit the choice.
+    """
+    return "" if fitting < 2 and not marked else render("runs.marked_runs", len(marked), MOST_MARKED, fitting)
+
+
+def explain_order(runs: Sequence[RunFacts], choice: RunChoice) -> str:
+    """Return the warning that perplexities of different corpora do not compare, if the order suggests they do."""
+    if choice.order != LOWEST or len({run.corpus_name for run in runs}) < 2:
+        return ""
+    return '<p class="tp-dim" role="status">Perplexities of different corpora do not compare; choose one corpus.</p>'

@@ -1,4 +1,7 @@
-"""The boxes of the tree: their words, font sizes and dimensions."""
+"""The boxes of the tree: their words, font sizes and dimensions.
+
+The weights of the topics of a tree for one class: as numbers, relative to the largest, and in words.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -6,6 +9,7 @@ from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy, format_identity
 from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.names import format_signed
 from topiary.app.views.text import BOLD, LONGEST_TITLE, fit_lines, format_percent, measure_text, shorten, wrap_words
 from topiary.engine.hierarchy.tree import Edge, Node
 
@@ -225,3 +229,59 @@ def _fit_words(words: Sequence[str], width: float, n_lines: int) -> list[str]:
 def _place_picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> BoxPicture:
     rows, columns = hierarchy.image_shape or (1, 1)
     return BoxPicture(draw_atom_uri(hierarchy, node), top - PADDING, width, width * rows / columns)
+
+
+class ClassOverlay(NamedTuple):
+    """The weights of the topics of a hierarchy for one class.
+
+    Attributes
+    ----------
+    label : int
+        The number of the class, counted from 0.
+    most : float
+        The largest weight, of either sign, of any topic for any class.
+    """
+
+    hierarchy: Hierarchy
+    label: int
+    name: str
+    most: float
+
+    def weight(self, node: Node) -> float:
+        """Return the weight of a topic for the class, less the mean over classes."""
+        return self.hierarchy.opinion(node, self.label)
+
+    def part(self, node: Node) -> float:
+        """Return the weight of a topic divided by the largest weight, -1 to 1."""
+        return self.weight(node) / self.most if self.most > 0 else 0.0
+
+    def words(self, node: Node) -> str:
+        """Return the weight of a topic in words."""
+        weight = self.weight(node)
+        verb = "speaks for" if weight > 0 else "speaks against" if weight < 0 else "is silent about"
+        return f"{verb} {self.name} ({format_signed(weight)})"
+
+
+def find_class_overlay(hierarchy: Hierarchy, label: int) -> ClassOverlay | None:
+    """Return the overlay of class ``label``, counted from 1; None if there is no such class."""
+    if not 1 <= label <= len(hierarchy.classes):
+        return None
+    largest = max(float(abs(layer).max()) for layer in hierarchy.class_weights)
+    return ClassOverlay(hierarchy, label - 1, hierarchy.classes[label - 1], largest)
+
+
+def find_class(classes: Sequence[str], name: str) -> int:
+    """Return the number of a class, counted from 1, by its name, ignoring case if that leaves only one.
+
+    Raises
+    ------
+    LookupError
+        If there is no such class.
+    """
+    if not classes:
+        raise LookupError("no topic speaks for a class here: class weights come with sDATM, on documents with labels")
+    matches = [index for index, other in enumerate(classes) if other.casefold() == name.casefold()]
+    index = classes.index(name) if name in classes else matches[0] if len(matches) == 1 else -1
+    if index < 0:
+        raise LookupError(f"there is no class {name!r}; the classes are {', '.join(classes)}")
+    return index + 1

@@ -8,8 +8,7 @@ from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_most
 from topiary.app.views.palette import LIVE, PictureTheme
 from topiary.app.views.text import escape, format_percent
-from topiary.app.views.tree.boxes import TopicBox, make_boxes, make_room
-from topiary.app.views.tree.class_overlay import find_class_overlay
+from topiary.app.views.tree.boxes import TopicBox, find_class_overlay, make_boxes, make_room
 from topiary.app.views.tree.layout import WIDE, TreeLayout, draw_bend, lay_out_tree
 from topiary.app.views.tree.opening import LOWEST, RULES, USUAL, Detail, add_linking_topics
 from topiary.app.views.tree.tree_svg import EdgeStroke, TreeLook, TreeScene, draw_tree_svg, measure_picture

@@ -20,11 +20,11 @@ from topiary.app.views.tree.boxes import (
     PADDING,
     TAG,
     BoxPicture,
+    ClassOverlay,
     Gist,
     TopicBox,
     measure_head,
 )
-from topiary.app.views.tree.class_overlay import ClassOverlay
 from topiary.app.views.tree.layout import APART, CHIP, MARGIN, Band, Curve, TreeLayout
 from topiary.engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 

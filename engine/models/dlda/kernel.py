@@ -40,7 +40,7 @@ from topiary.engine.steering.draft import copy_layers, pad_topics, replace_layer
 from topiary.engine.steering.edit import KINDS, PLACE, WITHOUT_TOKENS, Edit, EditResult
 from topiary.engine.steering.guide import hide_banned, keep_steering, read_guide, restore_steering
 from topiary.engine.streams import Address
-from topiary.engine.topic_moves import averages, steps
+from topiary.engine.topic_moves import steps
 
 _TOPICS = ("phi", "mean", "averaged", "variance")  # what a device moves
 
@@ -50,7 +50,7 @@ class State(NamedTuple):
 
     ``t`` () int64 counts the steps; ``phi``, ``expanded``, ``r``, ``scale``, ``top_scale``, ``gamma0``, ``c0`` and
     ``eta`` are as in :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged``, ``variance`` and ``mean_r``
-    are the means over the last samples (:class:`engine.topic_moves.averages.LayerMeans`); ``names`` and ``born`` are as
+    are the means over the last samples (:class:`engine.topic_moves.steps.LayerMeans`); ``names`` and ``born`` are as
     in :class:`engine.widths.Structure`.  The rest are the local variables of all training documents, empty unless steps
     sweep them: ``topics`` (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
     ``steering`` is that of :class:`engine.steering.edit.Steering`, () before the first edit.
@@ -147,7 +147,7 @@ class DldaKernel(AveragingKernel):
         return State(
             t=np.array(0, dtype=np.int64),
             **steps.init_variables(config, phi, r)._asdict(),
-            **averages.init_layer_means(phi, r)._asdict(),
+            **steps.init_layer_means(phi, r)._asdict(),
             names=widths.name_topics(phi),
             born=np.array(0 if config.grow else widths.SETTLED, dtype=np.int64),
             topics=np.zeros(0, dtype=np.uint16),
@@ -164,7 +164,7 @@ class DldaKernel(AveragingKernel):
             return state
         layers = widths.choose_first_widths(self.config)
         phi, r = first_topics.cluster_topics(seed, docs, self.facts.n_words, layers, self.sampler.pool)[:2]
-        new, means = steps.init_variables(self.config, phi, r), averages.init_layer_means(phi, r)
+        new, means = steps.init_variables(self.config, phi, r), steps.init_layer_means(phi, r)
         return state._replace(**new._asdict(), **means._asdict())
 
     def prepare(self, seed: int, state: State, docs: Batch) -> State:
@@ -226,7 +226,7 @@ class DldaKernel(AveragingKernel):
         if change is None:
             return state, ()
         new, structure = steps.change_structure(self.config, _get_variables(state), change), change.structure
-        means = averages.init_layer_means(new.phi, new.r)
+        means = steps.init_layer_means(new.phi, new.r)
         state = state._replace(names=structure.names, born=structure.born, **new._asdict(), **means._asdict())
         return state, change.events
 
@@ -244,7 +244,7 @@ class DldaKernel(AveragingKernel):
         else:
             state, counted = read_fields(state, *_TOPICS), read_arrays(counted)
         if not state.mean:  # a checkpoint written before means were kept
-            state = state._replace(**averages.init_layer_means(state.phi, state.r)._asdict())
+            state = state._replace(**steps.init_layer_means(state.phi, state.r)._asdict())
         t, swept = int(state.t) + 1, self.is_sweeping(state)
         state, events = self._grow(seed, state)
         old = _get_variables(state)
@@ -267,8 +267,8 @@ class DldaKernel(AveragingKernel):
         if guide:
             guide.hold_topics(old.phi, new.phi)
             new = new._replace(r=guide.cut_top(new.r))
-        shown = averages.LayerMeans(state.mean, state.averaged, state.variance, state.mean_r)
-        means = averages.update_layer_means(shown, samples, etas, new.r, moves.update_mean, averages.count_memory(t))
+        shown = steps.LayerMeans(state.mean, state.averaged, state.variance, state.mean_r)
+        means = steps.update_layer_means(shown, samples, etas, new.r, moves.update_mean, steps.count_memory(t))
         if guide:
             guide.hold_means(shown, means)
         state = state._replace(t=np.array(t), **new._asdict(), **means._asdict())
@@ -353,7 +353,7 @@ class DldaKernel(AveragingKernel):
         return self.init(seed)._replace(
             t=np.array(t, dtype=np.int64),
             **new._replace(phi=phi)._asdict(),
-            **averages.init_layer_means(phi, r)._asdict(),
+            **steps.init_layer_means(phi, r)._asdict(),
             names=names,
             born=born,
             steering=steering,

@@ -9,7 +9,7 @@ gradient Riemannian MCMC" (ICML 2017); equation numbers are that paper's.  The g
 
 from dataclasses import dataclass
 
-from topiary.engine import schedule
+from topiary.engine import shared_settings
 from topiary.engine.contract import Facts
 from topiary.engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
 from topiary.engine.shared_settings import (
@@ -109,10 +109,10 @@ class Config:
         low=1,
         high=10**4,
     )
-    step: float = schedule.first_setting()
-    tau: float = schedule.delay_setting()
-    kappa: float = schedule.decay_setting()
-    scale_step: float = schedule.scale_setting()
+    step: float = shared_settings.first_setting()
+    tau: float = shared_settings.delay_setting()
+    kappa: float = shared_settings.decay_setting()
+    scale_step: float = shared_settings.scale_setting()
     simplex: str = simplex_setting("exact")
     grow: bool = grow_setting()
     grow_every: int = every_setting()
@@ -180,7 +180,7 @@ class Config:
             return 0
         if self.first_minibatches:
             return self.first_minibatches
-        return schedule.find_sweeps_start(facts) if self.may_sweep else None
+        return shared_settings.find_sweeps_start(facts) if self.may_sweep else None
 
     def list_etas(self, n_layers: int) -> tuple[float, ...]:
         """Return the Dirichlet parameters of ``n_layers`` layers; if widths are learnt, a run starts with one layer."""

@@ -12,7 +12,7 @@ With one layer it is NB-FTM (Zhou and Carin, 2015).
 import itertools
 from dataclasses import dataclass
 
-from topiary.engine import schedule
+from topiary.engine import shared_settings
 from topiary.engine.contract import Facts
 from topiary.engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
 from topiary.engine.shared_settings import layers_setting
@@ -108,9 +108,9 @@ class Config:
         "SGNHT: exact transitions with a step for every topic; clamp: their Euler steps; sgrld: as the paper.",
         choices=("exact", "clamp", "sgrld"),
     )
-    step: float = schedule.first_setting()
-    tau: float = schedule.delay_setting()
-    kappa: float = schedule.decay_setting()
+    step: float = shared_settings.first_setting()
+    tau: float = shared_settings.delay_setting()
+    kappa: float = shared_settings.decay_setting()
     weight_step: float = setting(
         4.5e-4,
         STEP_SIZES,
@@ -155,6 +155,8 @@ class Config:
         if self.inference != "auto":
             return self.inference
         swept = (
-            self.hierarchy == "sbn" and self.moments <= MOST_MOMENTS and schedule.find_sweeps_start(facts) is not None
+            self.hierarchy == "sbn"
+            and self.moments <= MOST_MOMENTS
+            and shared_settings.find_sweeps_start(facts) is not None
         )
         return "gibbs" if swept else "sgnht"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.engine import schedule, streams
+from topiary.engine import shared_settings, streams
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.gibbs.augment import draw_normal
 from topiary.engine.jit import compiled
@@ -244,7 +244,7 @@ class NetVariables(NamedTuple):
 class NetStep(NamedTuple):
     """Variables after a step, step sizes by layer, and the topics' ``sample`` and ``eta`` for their running mean.
 
-    See :func:`engine.topic_moves.averages.update_mean`.
+    See :func:`engine.topic_moves.steps.update_mean`.
     """
 
     variables: NetVariables
@@ -294,9 +294,9 @@ def step_sgnht(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSt
     """Take an SG-MCMC step: Phi by its diffusion, r in log space, W and c by thermostats (section 3.2)."""
     config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     rho = setup.n_documents / max(int(got.documents), 1) / config.collect
-    eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
+    eps = shared_settings.step_size(shared_settings.Schedule(config.step, config.tau, config.kappa), t)
     words, on = got.words * rho, network.split_layers(got.on, config.layers)[0] * rho
-    scale = schedule.update_average(old.scale, words.sum(axis=0), SCALE_RATE * min(eps, 1.0))
+    scale = shared_settings.update_average(old.scale, words.sum(axis=0), SCALE_RATE * min(eps, 1.0))
     phi, expanded = _step_topics(setup, seed, t, old, words, scale, eps)
     shapes = step_shapes(old.shapes, got.tables * rho, on, setup.prior, min(eps, 0.5), rng)
     eta = config.weight_step / setup.n_documents

@@ -4,7 +4,7 @@ A sweep draws the topic of every token with theta integrated out, ``P(z = k | re
 then ``phi_k ~ Dir(beta + x_.k)``.  The first conditional is that of the one-layer gamma belief network with r = alpha,
 so its sampler is used (:mod:`engine.gibbs`).  Predictions average the products theta phi over sweeps; label switching
 does not affect them.  If concentrations are learnt, alpha is drawn with theta integrated out
-and beta with phi integrated out, from the counts of the sweep (:mod:`engine.topic_moves.concentrations`).
+and beta with phi integrated out, from the counts of the sweep (:mod:`engine.topic_moves.steps`).
 """
 
 from typing import Any, NamedTuple
@@ -29,8 +29,7 @@ from topiary.engine.contract import (
 )
 from topiary.engine.gibbs import collapsed
 from topiary.engine.gibbs.collapsed import SweepPlan
-from topiary.engine.gibbs.local import FINEST, LINKS, Sampler, SweepSums, find_token_starts, plan_inference
-from topiary.engine.gibbs.sweeper import TokenTopics
+from topiary.engine.gibbs.local import FINEST, LINKS, Sampler, SweepSums, TokenTopics, find_token_starts, plan_inference
 from topiary.engine.gibbs.upper import Hyper
 from topiary.engine.gpu.devices import Device, DeviceArray, read_arrays, read_fields
 from topiary.engine.gpu.sweeps import choose_sweeper
@@ -43,7 +42,7 @@ from topiary.engine.steering.draft import copy_topics, pad_topics
 from topiary.engine.steering.edit import KINDS, PLACE, Edit, EditResult
 from topiary.engine.steering.guide import hide_banned, keep_steering, read_guide, restore_steering
 from topiary.engine.streams import Address
-from topiary.engine.topic_moves import averages, concentrations
+from topiary.engine.topic_moves import steps
 from topiary.engine.topic_moves.rows import LayerAddress
 from topiary.engine.topic_moves.steps import TopicMoves
 
@@ -60,7 +59,7 @@ class State(NamedTuple):
     ``t`` () int64 counts the steps.  ``phi`` (V, K) are the topics and ``weights`` (K,) their numbers of tokens;
     ``mean`` (V, K) and ``mean_weights`` (K,) are the means of both over the last samples.  ``averaged`` (K,) are the
     numbers of samples in ``mean``, and ``variance`` (V, K) is the variance of a draw of phi
-    (:mod:`engine.topic_moves.averages`).  ``topics`` (tokens,) uint16 are the topics of all training tokens.
+    (:mod:`engine.topic_moves.steps`).  ``topics`` (tokens,) uint16 are the topics of all training tokens.
     ``alpha`` (K,) and ``beta`` (1,) are learnt; they are empty where the settings give them.  ``steering`` is that of
     :class:`engine.steering.edit.Steering`, () before the first edit.
     """
@@ -82,7 +81,7 @@ class TopicCounts(NamedTuple):
     """Sums over documents: ``counts`` (V, K), the tokens of each word and topic, and the number of documents.
 
     ``top`` and ``seats``, from which alpha is learnt, are as in :class:`engine.gibbs.local.SweepSums`; ``q``, 0 where
-    alpha is given, as in :func:`engine.topic_moves.concentrations.draw_lengths`.
+    alpha is given, as in :func:`engine.topic_moves.steps.draw_lengths`.
     """
 
     counts: Array
@@ -189,7 +188,7 @@ class LdaGibbsKernel(AveragingKernel):
         if self.config.learn_concentrations:
             at = LayerAddress(seed, int(state.t) + 1, _DOCUMENTS)
             alpha_sum = float(self._get_alpha(state).sum())
-            q = np.int64(concentrations.draw_lengths(docs.documents, find_token_starts(docs), alpha_sum, at))
+            q = np.int64(steps.draw_lengths(docs.documents, find_token_starts(docs), alpha_sum, at))
         return TopicCounts(sums.words, len(docs.documents), sums.top, sums.seats, q)
 
     def move(self, seed: int, state: State, statistics: TopicCounts) -> tuple[State, Info]:
@@ -230,14 +229,14 @@ class LdaGibbsKernel(AveragingKernel):
         tables = statistics.top.copy()
         if statistics.seats.size:  # a device draws all tables itself
             collapsed.draw_seated_tables(Address(seed, streams.LOCAL, t), old, statistics.seats, tables)
-        shares = concentrations.ShareTables(tables.astype(np.float64), float(statistics.q) * FINEST)
-        prior = concentrations.choose_prior(given)
+        shares = steps.ShareTables(tables.astype(np.float64), float(statistics.q) * FINEST)
+        prior = steps.choose_prior(given)
         shared = len(config.alpha) == 1
-        alpha = concentrations.draw_alpha(shares, prior, LayerAddress(seed, t, _SHARES), shared=shared)
-        beta = concentrations.draw_eta(
+        alpha = steps.draw_alpha(shares, prior, LayerAddress(seed, t, _SHARES), shared=shared)
+        beta = steps.draw_eta(
             statistics.counts,
             float(self._get_beta(state)[0]),
-            concentrations.choose_prior(config.beta[0]),
+            steps.choose_prior(config.beta[0]),
             LayerAddress(seed, t, _TOPICS),
             self.pool,
         )
@@ -317,14 +316,14 @@ class LdaGibbsKernel(AveragingKernel):
 
 def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
     """Return a state without local variables; the topics themselves are the initial means."""
-    mean = averages.init_mean(phi)
+    mean = steps.init_mean(phi)
     no_topics = np.zeros(0, dtype=np.uint16)
     return State(np.array(t, dtype=np.int64), phi, weights, *mean, weights, no_topics, np.zeros(0), np.zeros(0))
 
 
-def _get_mean(state: State) -> averages.TopicMean:
+def _get_mean(state: State) -> steps.TopicMean:
     """Return the running mean of the topics."""
-    return averages.TopicMean(state.mean, state.averaged, state.variance)
+    return steps.TopicMean(state.mean, state.averaged, state.variance)
 
 
 def _draw_topics(
@@ -333,7 +332,7 @@ def _draw_topics(
     """Draw the topics given a table of counts, of which each topic has ``weights``, and add a sample to the means."""
     t = int(state.t) + 1
     phi = moves.draw_topics(counts, beta, LayerAddress(seed, t, 0))
-    mean, weight = moves.update_mean(_get_mean(state), counts, beta, averages.MEMORY)
+    mean, weight = moves.update_mean(_get_mean(state), counts, beta, steps.MEMORY)
     tokens = int(weights.sum())
     moved = state._replace(
         t=np.array(t, dtype=np.int64),

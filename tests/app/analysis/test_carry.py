@@ -15,10 +15,9 @@ from topiary.app.analysis.comparison import compare
 from topiary.app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from topiary.app.analysis.seeds import list_decisions
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import annotations, corpora, notes, runs, snapshots
-from topiary.store.annotations import MatchDecision
+from topiary.store import corpora, notes, runs, snapshots
 from topiary.store.errors import StoreError
-from topiary.store.notes import TAG, NewNote
+from topiary.store.notes import TAG, MatchDecision, NewNote
 
 WIDTH, TOP = 6, 2
 ORDER = np.array([3, 0, 4, 1, 5, 2])  # column of run B -> column of run A
@@ -65,7 +64,7 @@ def test_topics_are_the_same_where_their_words_are_and_not_where_they_are_only_t
 
 def test_names_notes_and_tags_come_to_the_same_topics_with_authors_and_times(db, pair):
     one, other = pair
-    annotations.set_label(db, one, 1, 1, "roses")
+    notes.set_label(db, one, 1, 1, "roses")
     notes.add_topic_note(db, one, 1, 1, NewNote("sure", TAG, "Ada"))
     note = notes.add_topic_note(db, one, 1, 4, NewNote("two\nlines", author="Bob"))
     notes.add_topic_note(db, one, 1, STRANGE + 1, NewNote("stays"))
@@ -77,7 +76,7 @@ def test_names_notes_and_tags_come_to_the_same_topics_with_authors_and_times(db,
         CarriedTopic(Node(1, 3), Node(1, 0), "", False, 1, 1, ""),
         CarriedTopic(Node(1, STRANGE), None, "", False, 1, 0, ""),
     ]
-    assert annotations.list_labels(db, other) == {(1, 2): "roses"}
+    assert notes.list_labels(db, other) == {(1, 2): "roses"}
     copied = {(row.topic, row.kind, row.text, row.author) for row in notes.list_topic_notes(db, other)}
     assert copied == {(2, TAG, "sure", "Ada"), (1, "note", "two\nlines", "Bob")}
     times = [row.created for row in notes.list_topic_notes(db, other) if row.author == "Bob"]
@@ -95,15 +94,15 @@ def test_names_notes_and_tags_come_to_the_same_topics_with_authors_and_times(db,
 
 def test_carrying_again_adds_nothing_and_a_topic_keeps_its_own_name(db, pair):
     one, other = pair
-    annotations.set_label(db, one, 1, 1, "roses")
-    annotations.set_label(db, one, 1, 2, "moons")
-    annotations.set_label(db, other, 1, 2, "gardens")
+    notes.set_label(db, one, 1, 1, "roses")
+    notes.set_label(db, one, 1, 2, "moons")
+    notes.set_label(db, other, 1, 2, "gardens")
     notes.add_topic_note(db, one, 1, 1, NewNote("sure", TAG))
     matched = match_runs(db, one, other)
     first, second = (carry_annotations(db, match_runs(db, one, other)) for _ in range(2))
     assert [(each.is_named, each.carried, each.own_name) for each in first] == [(False, 1, "gardens"), (True, 0, "")]
     assert [(each.is_named, each.carried, each.own_name) for each in second] == [(False, 0, "gardens"), (False, 0, "")]
-    assert annotations.list_labels(db, other) == {(1, 2): "gardens", (1, 4): "moons"}
+    assert notes.list_labels(db, other) == {(1, 2): "gardens", (1, 4): "moons"}
     assert len(notes.list_topic_notes(db, other)) == 1
     assert summarize_carrying(second, other) == f"run {other} got 0 names and no note; 1 topic keeps its own name"
     assert [describe_carried(matched, each) for each in second] == [
@@ -116,7 +115,7 @@ def test_a_decision_of_an_analyst_counts_whatever_the_words_are(db, pair):
     one, other = pair
     notes.add_topic_note(db, one, 1, STRANGE + 1, NewNote("goes where it is told"))
     column = ORDER.tolist().index(STRANGE)
-    annotations.save_match(db, one, other, MatchDecision(1, STRANGE + 1, column + 1))
+    notes.save_match(db, one, other, MatchDecision(1, STRANGE + 1, column + 1))
     (carried,) = carry_annotations(db, match_runs(db, one, other))
     assert (carried.target, carried.carried) == (Node(1, column), 1)
 

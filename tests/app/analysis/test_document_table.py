@@ -20,7 +20,7 @@ from topiary.app.analysis.document_table import (
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy
 from topiary.app.analysis.shares import RankedDocuments
 from topiary.app.live.feed import Feed
-from topiary.engine.hierarchy.shares import cut_shares
+from topiary.engine.hierarchy.paths import cut_shares
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora
 from topiary.store.database import Database

@@ -18,7 +18,7 @@ from topiary.app.jobs import process, records
 from topiary.app.jobs.load_corpus import load_corpus
 from topiary.engine.contract import TEST, TRAIN, Counts, Facts
 from topiary.engine.models.double_def import kernel as double_def
-from topiary.engine.quality import coherence
+from topiary.engine.quality import measures
 from topiary.engine.quality.measures import SampleSize, measure_quality
 from topiary.engine.settings import parse, to_json
 from topiary.store import corpora, runs, snapshots
@@ -41,7 +41,7 @@ def test_a_snapshot_names_the_steps_of_its_run(db, planted):
 def parts(db, row):
     arrays = corpora.load_corpus(db, row.corpus)
     numbers = [np.flatnonzero(arrays.part == part) for part in (TRAIN, TEST)]
-    return [coherence.copy_documents(Counts(*arrays.counts), each) for each in numbers]
+    return [measures.copy_documents(Counts(*arrays.counts), each) for each in numbers]
 
 
 def test_training_and_test_documents_are_told_apart(db, planted):

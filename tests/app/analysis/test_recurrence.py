@@ -30,7 +30,7 @@ from topiary.app.analysis.recurrence import (
     measure_mixing,
     summarize_layer,
 )
-from topiary.engine.hierarchy.recurrence import count_most
+from topiary.engine.hierarchy.align import count_most
 from topiary.store import runs
 from topiary.store.points import Point
 

@@ -26,7 +26,7 @@ from topiary.app.jobs.plan import hash_share_origin
 from topiary.app.live.feed import Feed
 from topiary.app.pages import documents_reading
 from topiary.app.pages.documents_reading import TableRequest, find_selection, must_compile_rows, place_rows
-from topiary.engine.hierarchy.shares import cut_shares
+from topiary.engine.hierarchy.paths import cut_shares
 from topiary.store import corpora, runs, shares
 from topiary.store.database import Database
 from topiary.store.shares import LayerShares

@@ -11,7 +11,7 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_ide
 from topiary.app.views.compare.summary import summarise_changes
 from topiary.app.views.compare.table import PairListing, draw_edge_legend, draw_pair_table
 from topiary.app.views.compare.trees import choose_first_cut, draw_compare_picture, draw_trees
-from topiary.app.views.explore.tree_head import draw_share_bar
+from topiary.app.views.explore.controls import draw_share_bar
 from topiary.app.views.runs.kpis import CARDS, draw_preview
 
 

@@ -31,7 +31,7 @@ from topiary.app.views.compare import head as compare_head
 from topiary.app.views.runs import kpis
 from topiary.app.views.runs.run_list import draw_runs
 from topiary.app.views.tree.opening import USUAL, find_opening_threshold
-from topiary.store import annotations, checkpoints, corpora, corpus_writer, runs, snapshots
+from topiary.store import checkpoints, corpora, corpus_writer, notes, runs, snapshots
 from topiary.store.blocks import DocumentBlock, StoredCounts
 from topiary.store.database import open_database
 from topiary.store.points import Point
@@ -366,7 +366,7 @@ def test_texts_of_a_corpus_cannot_steer_the_terminal_or_break_a_line(capsys, sto
     open_filled(store, _fill, words=STEERING).close()
     db = open_database(store)
     runs.rename_run(db, 1, "my\x1b]0;title\x07")
-    annotations.set_label(db, 1, 1, 1, "roses\x1b[2J")
+    notes.set_label(db, 1, 1, 1, "roses\x1b[2J")
     db.close()
     _, out, err = call(capsys, *words.split(" "), "--store", store)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out + err)
@@ -980,7 +980,7 @@ def two_runs(filled):
     order = [2, 0, 1]
     turned = {"phi.0": arrays["phi.0"][:, order], "phi.1": arrays["phi.1"][order], "r": arrays["r"]}
     snapshots.append_snapshot(db, row.number, row.attempt, 4, 0.5, turned)
-    annotations.save_match(db, 2, 1, annotations.MatchDecision(2, 1, 0))
+    notes.save_match(db, 2, 1, notes.MatchDecision(2, 1, 0))
     db.close()
     return filled
 

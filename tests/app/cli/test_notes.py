@@ -10,7 +10,7 @@ import pytest
 from databases import open_filled
 
 from topiary.app.cli import main
-from topiary.store import annotations, notes, runs, snapshots
+from topiary.store import notes, runs, snapshots
 from topiary.store.database import open_database
 from topiary.store.notes import NewNote
 from topiary.stores import Store
@@ -86,7 +86,7 @@ def plant_twin(path):
         arrays[name] = np.flip(arrays[name], axis)
     snapshots.append_snapshot(db, row.number, row.attempt, 400, 1.0, arrays)
     runs.finish_run(db, row.number, row.attempt, "stopped")
-    annotations.set_label(db, 1, 1, 1, "roses")
+    notes.set_label(db, 1, 1, 1, "roses")
     notes.add_topic_note(db, 1, 1, 1, NewNote("mostly red"))
     notes.add_topic_note(db, 1, 2, 2, NewNote("of layer 2"))
     db.close()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from databases import open_filled
 
+from topiary.app.ingest import importing
 from topiary.app.ingest.appending import Addition, append_path
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import draw_part, import_path, inspect_path, seed_parts
@@ -22,7 +23,7 @@ from topiary.app.jobs.load_corpus import load_corpus
 from topiary.engine import contract
 from topiary.engine.contract import TEST, TRAIN, VALIDATION
 from topiary.engine.parts import PartSizes, divide_share, draw_parts
-from topiary.store import blocks, corpora
+from topiary.store import blocks, corpora, full_text
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 from topiary.store.errors import NotFound
@@ -306,6 +307,16 @@ def test_counts_are_said_too_and_cut_only_where_that_is_asked(
 def test_a_report_goes_through_json(table: Path) -> None:
     found = inspected(table)
     assert Report.from_json(found.to_json()) == found
+
+
+def test_the_search_is_prepared_at_once_in_large_corpora_only(
+    table: Path, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_path(db, table, ImportOptions(name="small", min_df=1))
+    assert full_text.list_unindexed(db) == [1]
+    monkeypatch.setattr(importing, "QUICKLY_INDEXED", 0)
+    import_path(db, table, ImportOptions(name="large", min_df=1))
+    assert full_text.list_unindexed(db) == [1]
 
 
 def test_nothing_is_written_beside_what_is_inspected(table: Path) -> None:

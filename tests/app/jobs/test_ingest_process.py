@@ -13,7 +13,7 @@ from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs import ingest_process, progress
 from topiary.app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
 from topiary.app.jobs.uploads import SentFiles
-from topiary.store import corpora
+from topiary.store import corpora, full_text
 
 PATIENCE = 60.0
 
@@ -71,6 +71,10 @@ def test_a_corpus_is_made_in_a_process_of_its_own_and_the_folder_goes(db, sent):
     assert any(said.startswith("Storing documents") for said in words)
     assert not sent.folder.exists()
     assert report == [True]
+    until = time.monotonic() + PATIENCE
+    while full_text.list_unindexed(db) and time.monotonic() < until:  # the process goes on after its last line
+        time.sleep(0.05)
+    assert full_text.list_unindexed(db) == []
 
 
 def test_what_goes_wrong_is_one_sentence_that_names_the_file_as_it_was_sent(db, sent):

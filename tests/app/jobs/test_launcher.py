@@ -14,7 +14,7 @@ from relay import Relay
 from sqlalchemy import update
 
 from topiary.app.jobs import control, launcher, logs, process, worker
-from topiary.store import points, queue, run_rows, runs, snapshots, tables
+from topiary.store import points, run_rows, runs, snapshots, tables
 from topiary.store.errors import Conflict, LostClaim
 from topiary.store.points import Point
 
@@ -220,7 +220,7 @@ def test_a_run_whose_worker_died_before_it_claimed_it_is_started_again_once_the_
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     run = order(db).number
     assert launcher.start_queued_runs(db) == [run]
-    queue.record_starter(db, run, starter)
+    runs.record_starter(db, run, starter)
     age_leases(db, seconds - 5.0)
     assert launcher.start_queued_runs(db) == []
     age_leases(db, 10.0)
@@ -234,7 +234,7 @@ def test_a_worker_that_takes_its_time_is_not_started_twice_and_counts_among_thos
     first, second, third = (order(db).number for _ in range(3))
     assert launcher.start_queued_runs(db) == [first, second]
     for run in (first, second):
-        queue.record_starter(db, run, process.identify_process())
+        runs.record_starter(db, run, process.identify_process())
     age_leases(db, 10 * launcher.UNSEEN_SECONDS)
     assert launcher.start_queued_runs(db) == []
     row = runs.claim_run(db, first, process.identify_process())

@@ -16,7 +16,7 @@ from topiary.app.jobs.run_rules import NewRunError
 from topiary.engine.contract import TEST, TRAIN
 from topiary.engine.hierarchy import topics
 from topiary.engine.hierarchy.tree import Node
-from topiary.engine.quality import coherence
+from topiary.engine.quality import measures
 from topiary.store import corpora, events, runs, snapshots
 
 GROWING = {"layers": "9-9-9", "grow": "true", "grow_every": "15", "prune_below": "0.05"}
@@ -190,7 +190,7 @@ def test_the_coherence_is_that_of_the_ten_words_shown_first_in_the_training_docu
     for layer, projection in enumerate(topics.project_topics(phi)):
         parts = topics.compute_shares(topics.weigh_topics(phi, arrays["r"])[layer])
         words, _ = topics.find_relevant_words(projection, parts, 10)
-        expected = coherence.compute_npmi(words, coherence.count_pairs(words, train, corpus.n_words))
+        expected = measures.compute_npmi(words, measures.count_pairs(words, train, corpus.n_words))
         np.testing.assert_allclose(found[f"npmi.{layer}"], expected, rtol=1e-6)
         assert found[f"npmi.{layer}"].dtype == np.float32
 

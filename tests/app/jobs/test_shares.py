@@ -13,7 +13,7 @@ from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import complete_shares, find_newest_shares, find_shares
 from topiary.app.jobs import claim, new_run, trainer
 from topiary.app.jobs import shares as work
-from topiary.engine.hierarchy.shares import UNITS, cut_shares
+from topiary.engine.hierarchy.paths import UNITS, cut_shares
 from topiary.store import corpora, corpus_writer, runs, shares, tables
 
 

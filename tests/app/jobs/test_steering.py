@@ -11,7 +11,7 @@ from topiary.app.jobs.edit_orders import EditOrder, check_order, describe_edit, 
 from topiary.app.jobs.steering import apply_edits, queue_edits, undo_edit, withdraw_edit
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import EditRefused
-from topiary.store import annotations, checkpoints, edits, notes, points, runs, snapshots
+from topiary.store import checkpoints, edits, notes, points, runs, snapshots
 from topiary.store.edits import APPLIED, REFUSED, WAITING, WITHDRAWN, NewEdit
 from topiary.store.errors import Conflict, NotFound
 
@@ -55,7 +55,7 @@ def test_edits_are_made_after_their_steps_and_the_journal_says_what_they_did(fil
     curve = points.read_curve(file, run, "point_perplexity")
     before, after = max(p for p in curve if p[0] <= 12), max(p for p in curve if p[0] <= 62)
     assert (seed.perplexity_before, seed.perplexity_after) == (before[1], after[1])
-    assert annotations.list_labels(file, run) == {(1, 5): "doping", (2, 2): "sport"}
+    assert notes.list_labels(file, run) == {(1, 5): "doping", (2, 2): "sport"}
     shown = {row.minibatch for row in snapshots.list_snapshots(file, run)}
     assert {12, 13, 25, 26} <= shown
     assert {32, 45} <= {step for step, _ in curve}
@@ -146,7 +146,7 @@ def test_edited_topics_keep_number_name_and_notes_through_retraining_forks_and_s
     trainer.train_run(file, more.number)
     undone = undo_edit(file, run, 4)
     for made in (more.number, undone.number):
-        assert annotations.list_labels(file, made) == {(1, 5): "doping", (2, 2): "sport"}
+        assert notes.list_labels(file, made) == {(1, 5): "doping", (2, 2): "sport"}
         assert [(each.layer, each.topic, each.text) for each in notes.list_topic_notes(file, made)] == [
             (1, 5, "seen in the appendix")
         ]
@@ -158,7 +158,7 @@ def test_edited_topics_keep_number_name_and_notes_through_retraining_forks_and_s
     assert [(row.edit, row.kind, row.state, row.step) for row in edits.list_edits(file, other.number)] == [
         (1, "seed", APPLIED, 12), (2, "place", APPLIED, 12)  # the others name topics of this seed alone
     ]  # fmt: skip
-    assert annotations.list_labels(file, other.number) == {(1, 5): "doping", (2, 2): "sport"}
+    assert notes.list_labels(file, other.number) == {(1, 5): "doping", (2, 2): "sport"}
 
 
 def test_a_paused_run_is_resumed_for_its_edits(file):
@@ -296,3 +296,5 @@ def test_phrases_say_what_an_edit_asks_for_and_what_became_of_it(file):
     )
     assert describe_result(done) == "made L1:5; 2 topics changed, 1,410 tokens moved; perplexity 964.0 to 966.0"
     assert describe_result(seed._replace(state=REFUSED, message="too few")) == "refused: too few"
+    found = done._replace(message="the words belong there already")
+    assert describe_result(found).startswith(f"L1:{done.topic} is about these words already and keeps them; ")

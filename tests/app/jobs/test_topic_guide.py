@@ -9,7 +9,7 @@ from topiary.app.jobs.edit_orders import plan_guide
 from topiary.app.jobs.run_rules import NewRunError
 from topiary.app.jobs.topic_guide import GuideTopic, TopicGuide, convert_guide, parse_guide, read_guide
 from topiary.engine.steering.edit import EditRefused
-from topiary.store import annotations, edits
+from topiary.store import edits, notes
 from topiary.store.edits import NewEdit
 
 TEXT = """
@@ -86,7 +86,7 @@ def test_a_run_follows_its_guide_with_every_seed(file, monkeypatch):
     for run in runs:
         trainer.train_run(file, run.number)
         assert [(row.state, row.step) for row in edits.list_edits(file, run.number)] == [("applied", 7)] * 4
-        assert set(annotations.list_labels(file, run.number).values()) <= {"Doping", "Aid", "Sport"}
+        assert set(notes.list_labels(file, run.number).values()) <= {"Doping", "Aid", "Sport"}
 
 
 def test_a_model_without_edits_takes_no_guide(file):

@@ -30,7 +30,7 @@ from topiary.engine import models, settings
 from topiary.engine.hierarchy import evaluate
 from topiary.engine.hierarchy.effects import present_hierarchy
 from topiary.engine.hierarchy.topics import unpack_topics
-from topiary.store import checkpoints, corpora, corpus_writer, events, points, queue, runs, snapshots
+from topiary.store import checkpoints, corpora, corpus_writer, events, points, runs, snapshots
 from topiary.store.errors import Conflict, DamagedRow, LostClaim, StoreError
 from topiary.store.points import Point
 
@@ -343,7 +343,7 @@ def test_runs_of_a_group_give_way_until_all_are_readable_and_end_with_the_bits_o
     group = new_run.create_runs(file, RunRequest(corpus="small", seeds=(1, 2), **asked))
     alone = new_run.create_run(file, "small", model="dlda", texts=texts, minibatches=60, until="settled", seed=1)
     trained = []
-    while waiting := queue.list_waiting(file):
+    while waiting := runs.list_waiting(file):
         trained.append(waiting[0].number)
         trainer.train_run(file, waiting[0].number)
     first, second = (row.number for row in group)

@@ -70,6 +70,7 @@ def test_texts_in_memory_become_a_corpus_with_labels(store, corpus):
         corpus.search("rose hedge", n=3).index.tolist()
         == [number for number, text in enumerate(report["text"]) if "rose" in text and "hedge" in text][:3]
     )
+    assert len(corpus.search("ose")) == 0  # the index, made now, knows words by their beginnings
     assert corpus.counts().shape == (120, 16)
     assert corpus.counts().sum() == 20 * 120
     assert sorted(corpus.vocabulary) == sorted(word for words in WORDS.values() for word in words)

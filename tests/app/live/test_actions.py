@@ -13,13 +13,13 @@ from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs import launcher, logs, process, progress
 from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.run_rules import RunRequest
+from topiary.app.live import actions as action_module
 from topiary.app.live.actions import Actions, Indexing
 from topiary.app.live.feed import Feed
 from topiary.app.live.visitor import NotAllowed, Visitor
-from topiary.store import events, full_text, queue, runs
-from topiary.store.annotations import MatchDecision
+from topiary.store import events, full_text, runs
 from topiary.store.errors import NotFound
-from topiary.store.notes import TAG, NewNote
+from topiary.store.notes import TAG, MatchDecision, NewNote
 
 VIEWER = Visitor("viewer", "192.0.2.7")
 ASKED = {
@@ -169,7 +169,7 @@ def acting(db, feed, monkeypatch, tmp_path):
 def test_a_queued_run_is_moved_to_the_front(db, acting):
     first, second, third = (order(db).number for _ in range(3))
     acting.move(third)
-    assert [row.number for row in queue.list_waiting(db)] == [third, first, second]
+    assert [row.number for row in runs.list_waiting(db)] == [third, first, second]
 
 
 def test_one_thread_at_a_time_starts_runs_and_the_others_do_not_wait_for_it(db, acting, monkeypatch):
@@ -239,6 +239,9 @@ def test_missing_indexes_are_made_and_the_notice_goes_when_they_are(planted, mon
     monkeypatch.setattr(progress, "post_import", said.append)
     made = Indexing(planted.url, lambda: looked.append(1))
     assert full_text.list_unindexed(planted) == [1]
+    made.work()  # the corpus has just been imported, and its importer makes the index
+    assert said == []
+    monkeypatch.setattr(action_module, "IMPORT_PAUSE", 0.0)
     made.work()
     assert full_text.list_unindexed(planted) == []
     assert said[0].notice.sentence.startswith("preparing the search, ")
@@ -265,6 +268,7 @@ def test_a_store_that_cannot_be_written_is_no_end_of_the_server(tmp_path, caplog
 
 def test_closing_ends_the_work_after_the_documents_in_hand(planted, monkeypatch):
     monkeypatch.setattr(full_text, "_AT_ONCE", 1)
+    monkeypatch.setattr(action_module, "IMPORT_PAUSE", 0.0)
     made = Indexing(planted.url, lambda: None)
     made._closing.set()
     made.work()

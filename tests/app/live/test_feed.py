@@ -12,7 +12,7 @@ from topiary.app.live.actions import Actions
 from topiary.app.live.cache import History
 from topiary.app.live.feed import Feed
 from topiary.app.live.ticks import Tick
-from topiary.store import annotations, events, runs, snapshots
+from topiary.store import events, notes, runs, snapshots
 from topiary.store.database import open_database
 from topiary.store.points import Point
 
@@ -240,7 +240,7 @@ def test_a_name_given_to_a_topic_reaches_the_frames_in_memory(db, feed):
     snapshots.append_snapshot(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
     look(feed)
     node = feed.hierarchy(row.number).nodes(1)[0]
-    annotations.set_label(db, row.number, 1, node.column + 1, "roses")
+    notes.set_label(db, row.number, 1, node.column + 1, "roses")
     feed.relabel(row.number)
     assert feed.hierarchy(row.number).name(node) == "roses"
 

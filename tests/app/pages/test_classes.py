@@ -21,7 +21,7 @@ from topiary.app.live.predictions import PredictionCache
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.classes import ClassesPage
 from topiary.app.views.classes.class_report import draw_prediction_progress
-from topiary.store import annotations, runs
+from topiary.store import notes, runs
 from topiary.store.database import Database
 
 __all__ = ["plain_model"]
@@ -223,7 +223,7 @@ def test_a_topic_renamed_meanwhile_is_called_by_its_new_name(db: Database) -> No
     assert 'class="cl-paths"' in session.page.board.html
     for layer, width in enumerate(session.page._answer.hierarchy.widths, 1):
         for topic in range(1, width + 1):
-            annotations.set_label(db, 1, layer, topic, f"herbs {layer} {topic}")
+            notes.set_label(db, 1, layer, topic, f"herbs {layer} {topic}")
     session.feed.relabel(1)
     session.feed.stop()
     assert "herbs 1 " in session.page.board.html

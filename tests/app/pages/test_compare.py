@@ -22,7 +22,7 @@ from topiary.app.pages.compare import ComparePage
 from topiary.app.pages.curves import CompareCurves
 from topiary.app.pages.session import Context, View, from_query, to_query
 from topiary.app.views.compare.labels import LabelAccuracy, rank_classes
-from topiary.store.annotations import MatchDecision
+from topiary.store.notes import MatchDecision
 
 
 def run_row(number: int, **more: Any) -> SimpleNamespace:

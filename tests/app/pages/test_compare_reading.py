@@ -9,7 +9,7 @@ import pytest
 from topiary.app.analysis.seeds import choose_partner, differ_only_in_seed, find_other_seeds
 from topiary.app.pages import compare_reading
 from topiary.app.pages.session import View
-from topiary.store import annotations, runs, snapshots
+from topiary.store import notes, runs, snapshots
 from topiary.store.points import Point, insert_points
 
 
@@ -47,8 +47,8 @@ def test_two_runs_are_read_and_matched_with_the_moments_of_both(db, feed):
 
 def test_decisions_of_the_store_are_honoured_from_either_side(db, feed):
     one, two = trained(db, 1, 0), trained(db, 2, 500)
-    annotations.save_match(db, one.number, two.number, annotations.MatchDecision(1, 2, 3))
-    annotations.save_match(db, one.number, two.number, annotations.MatchDecision(1, 0, 4))
+    notes.save_match(db, one.number, two.number, notes.MatchDecision(1, 2, 3))
+    notes.save_match(db, one.number, two.number, notes.MatchDecision(1, 0, 4))
     there = compare_reading.fetch_comparison(
         context(db, feed), compare_reading.ComparisonRequest(one.number, 0, two.number, 0)
     ).comparison

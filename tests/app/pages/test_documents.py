@@ -22,7 +22,7 @@ from topiary.app.pages.documents import COMPILING, LOADING, DocumentsPage
 from topiary.app.pages.session import from_query, to_query
 from topiary.app.views.explore.detail import cut_excerpt
 from topiary.app.views.text import escape
-from topiary.store import annotations, corpora, runs, snapshots
+from topiary.store import corpora, notes, runs, snapshots
 from topiary.store.database import Database, open_database
 
 __all__ = ["plain_model"]
@@ -380,7 +380,7 @@ def test_a_topic_renamed_meanwhile_is_called_by_its_new_name(session: Session) -
     session.give("A rose by the hedge").work()
     assert "gardens" in session.answer
     for topic in (1, 2, 3, 4):
-        annotations.set_label(session.context.db, 1, 1, topic, f"herbs {topic}")
+        notes.set_label(session.context.db, 1, 1, topic, f"herbs {topic}")
     session.feed.relabel(1)
     for callback in session.ticks:
         callback(Tick(labels=frozenset({1})))

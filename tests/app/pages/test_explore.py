@@ -20,7 +20,7 @@ from topiary.app.pages.explore import ExplorePage
 from topiary.app.pages.explore_reading import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
 from topiary.app.pages.session import View, from_query, to_query
 from topiary.app.server.visit import read_size
-from topiary.app.views.explore.word_card import WordPassages
+from topiary.app.views.explore.cards import WordPassages
 from topiary.app.views.tree.opening import choose_first_roots
 from topiary.app.views.tree.picture import TreeChoice, cut_tree
 from topiary.engine.hierarchy.tree import Node

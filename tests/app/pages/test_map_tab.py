@@ -141,6 +141,9 @@ def test_a_selection_is_part_of_the_address_and_of_the_table(db, session):
     assert again.n_shown == session.n_shown
     session.say("list")
     assert (session.view.tab, session.view.where) == ("", fields["where"])
+    session.view.tab = "map"
+    session.say("seed-topic")
+    assert (session.view.page, session.view.tab, session.view.where) == ("steer", "seed", fields["where"])
     again.feed.stop()
 
 
@@ -163,10 +166,6 @@ def test_a_topic_stands_out_and_a_second_click_ends_that(session):
     assert session.n_shown == DOCUMENTS  # every document has at least 20 % of it
     session.say("list")
     assert session.view.where == ("L1:1=20%..",)
-    session.view.param.update(tab="map", where=(), layer=1, topic=1)
-    session.say("seed-topic")
-    assert (session.view.page, session.view.tab, session.view.where) == ("steer", "seed", ("L1:1=20%..",))
-    session.view.param.update(page="documents", layer=1, topic=1)
     session.view.param.update(tab="map", where=("L1:1=60%..",))
     session.work()
     assert 0 < session.n_shown < DOCUMENTS

@@ -17,8 +17,7 @@ from topiary.app.cli import main
 from topiary.app.export.run_tables import build_table, read_request
 from topiary.app.plots.style import COLOURS, save
 from topiary.app.plots.trends import TopicByGroup, draw_groups, draw_time, spread_apart
-from topiary.app.views.trends.group_chart import GroupBar
-from topiary.app.views.trends.time_chart import TimeAxis, TimeLine
+from topiary.app.views.trends.time_chart import GroupBar, TimeAxis, TimeLine
 from topiary.store import runs
 from topiary.store.database import open_database
 

@@ -7,7 +7,7 @@ import pytest
 from plain_datm import PER_LAYER, V, case, counts, dense, learn, rows, softplus, step
 
 from topiary.engine import streams
-from topiary.engine.autoencoder import adam, amortised, encoder, hybrid, hybrid_step
+from topiary.engine.autoencoder import amortised, encoder, hybrid, hybrid_step
 from topiary.engine.contract import Facts, Sweeps
 from topiary.engine.gibbs.local import Sampler
 from topiary.engine.models.datm import kernel as datm
@@ -153,9 +153,9 @@ def test_adam_is_the_plain_one_on_arrays_of_any_shape_and_order():
     rng = np.random.default_rng(1)
     start = (rng.normal(size=(4, 3)), rng.normal(size=5), np.asfortranarray(rng.normal(size=(3, 2))))
     gradients = [[1e-3 * rng.normal(size=w.shape) for w in start] for _ in range(7)]
-    weights, moments = start, adam.start_moments(start)
+    weights, moments = start, hybrid.start_moments(start)
     for t, each in enumerate(gradients, start=1):
-        weights, moments = adam.step_adam(weights, moments, [each[0], each[1], each[2].T.copy().T], [0.01] * 3, t)
+        weights, moments = hybrid.step_adam(weights, moments, [each[0], each[1], each[2].T.copy().T], [0.01] * 3, t)
     for i, weight in enumerate(start):
         request = plain_adam(weight, [each[i] for each in gradients], 0.01)
         for got, plain in zip((weights[i], moments.first[i], moments.second[i]), request, strict=True):
@@ -165,9 +165,9 @@ def test_adam_is_the_plain_one_on_arrays_of_any_shape_and_order():
 def test_weights_fade_beside_their_step_in_any_order_and_in_rows_that_stay():
     rng = np.random.default_rng(3)
     start = (rng.normal(size=(4, 3)), np.asfortranarray(rng.normal(size=(3, 2))), rng.normal(size=(6, 3)))
-    gradients = [rng.normal(size=(4, 3)), rng.normal(size=(3, 2)), adam.RowGradient(np.array([1]), np.ones((1, 3)))]
-    plain, _ = adam.step_adam(start, adam.start_moments(start), gradients, [0.01] * 3, 1)
-    faded, _ = adam.step_adam(start, adam.start_moments(start), gradients, [0.01] * 3, 1, [0.1, 0.2, 0.3])
+    gradients = [rng.normal(size=(4, 3)), rng.normal(size=(3, 2)), hybrid.RowGradient(np.array([1]), np.ones((1, 3)))]
+    plain, _ = hybrid.step_adam(start, hybrid.start_moments(start), gradients, [0.01] * 3, 1)
+    faded, _ = hybrid.step_adam(start, hybrid.start_moments(start), gradients, [0.01] * 3, 1, [0.1, 0.2, 0.3])
     for one, other, before, lost in zip(faded, plain, start, (0.1, 0.2, 0.3), strict=True):
         np.testing.assert_allclose(one, other - lost * before, rtol=1e-12)
 
@@ -177,8 +177,8 @@ def test_adam_climbs_and_a_row_it_is_not_told_of_stays():
     kept = table.copy()
     rows_seen = np.array([1, 4])
     values = np.array([[1.0, -2.0, 3.0], [-0.5, 0.25, 4.0]])
-    (new,), moments = adam.step_adam(
-        (table,), adam.start_moments((table,)), [adam.RowGradient(rows_seen, values)], [0.01], 1
+    (new,), moments = hybrid.step_adam(
+        (table,), hybrid.start_moments((table,)), [hybrid.RowGradient(rows_seen, values)], [0.01], 1
     )
     assert np.array_equal(table, kept)
     np.testing.assert_allclose(new[rows_seen] - kept[rows_seen], 0.01 * np.sign(values), rtol=1e-6)

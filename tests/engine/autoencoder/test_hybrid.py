@@ -8,12 +8,12 @@ from plain_datm import case, dense, learn, rows, softplus, step
 from scipy import special, stats
 from tiny_sdatm import CLASSES, TINY, N, built, labelled, same, snapshot, trained
 
-from topiary.engine import models, schedule
+from topiary.engine import models, shared_settings
 from topiary.engine.autoencoder import amortised, encoder, hybrid, hybrid_step
 from topiary.engine.autoencoder.classifier import FASTER
 from topiary.engine.autoencoder.encoder import PER_LAYER
 from topiary.engine.contract import Batch, Facts, Sweeps, flatten, unflatten
-from topiary.engine.corpus import thin_tokens
+from topiary.engine.corpus import divide_tokens
 from topiary.engine.gibbs.local import LayerCounts
 from topiary.engine.models.datm import kernel as datm
 
@@ -140,7 +140,7 @@ def test_r_is_learnt_where_the_prior_is_matched_and_one_where_it_is_the_papers(p
 def test_counts_of_a_mini_batch_stand_for_the_whole_corpus():
     """rho = N / batch size: 50 documents, 9 of them here; and of all words, also where a part of them was read."""
     this = case(layers=(5, 4), counts="encoder")
-    for read in (this.docs, thin_tokens(this.docs, 0.5, 1, 4)):
+    for read in (this.docs, divide_tokens(this.docs, 0.5, 1, 4)[0]):
         theta = learn(this.at, 7, this.state, read, None).theta
         statistics = hybrid_step.gather_statistics(this.at, 7, this.state, this.docs)
         counted, draws = hybrid_step._count_tokens(this.at, 7, this.state, this.docs, theta, 4)
@@ -157,7 +157,7 @@ def test_topics_take_a_langevin_step_of_their_own_size():
     got = LayerCounts(tables, rng.gamma(1.0, 5.0, 4), 30.0)
     old = this.state._replace(scale=(np.full(5, 10.0), np.full(4, 20.0)), top_scale=np.array(8.0))
     state, sizes = hybrid_step._diffuse_topics(this.at, 7, old, got, 4)
-    eps = schedule.step_size(schedule.Schedule(0.5, 3.0, 0.6), 4)
+    eps = shared_settings.step_size(shared_settings.Schedule(0.5, 3.0, 0.6), 4)
     for layer, table in enumerate(tables):
         request = (1 - eps / 4) * old.scale[layer] + eps / 4 * table.sum(axis=0)
         np.testing.assert_allclose(state.scale[layer], request, rtol=1e-12)

@@ -10,8 +10,8 @@ from scipy import integrate, special, stats
 
 from topiary.engine import streams
 from topiary.engine.autoencoder import amortised, encoder, hybrid_step, rsvi, weibull
-from topiary.engine.autoencoder.adam import RowGradient
 from topiary.engine.autoencoder.classifier import Classifier
+from topiary.engine.autoencoder.hybrid import RowGradient
 from topiary.engine.shared_settings import EncoderShape
 from topiary.engine.streams import Address
 
@@ -252,13 +252,13 @@ def test_a_planted_error_is_seen(monkeypatch, error):
 def logarithms(monkeypatch, case):
     """Gradients in ln Phi and ln r that a step of WAI passes to Adam."""
     handed = []
-    adam = hybrid_step.adam.step_adam
+    adam = hybrid_step.hybrid.step_adam
 
     def record(weights, moments, gradients, rates, t, fading=None):
         handed.append((weights, gradients))
         return adam(weights, moments, gradients, rates, t, fading)
 
-    monkeypatch.setattr(hybrid_step.adam, "step_adam", record)
+    monkeypatch.setattr(hybrid_step.hybrid, "step_adam", record)
     step(case.at, 7, case.state, case.docs)
     return handed[-1]
 

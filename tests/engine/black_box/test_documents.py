@@ -26,7 +26,7 @@ from topiary.engine.black_box.inference import InferencePlan
 from topiary.engine.black_box.weights import Prior
 from topiary.engine.contract import Batch
 from topiary.engine.pool import Pool, add_statistics
-from topiary.engine.schedule import Schedule
+from topiary.engine.shared_settings import Schedule
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from topiary.engine.gibbs import priors, tokens
+from topiary.engine.gibbs import tokens
 from topiary.engine.gibbs.registers import make_registers
 from topiary.engine.gibbs.tokens import NOWHERE, DocCells, DocView, TokenProgress, fill_slots, make_slots
 from topiary.engine.streams import Stream, draw_uniform, start_stream
@@ -176,7 +176,7 @@ def picked(phi, word, r, prior, n):
     seen = np.zeros(phi.shape[1])
     rng = start_stream(1, 1, 1, 1)
     for _ in range(n):
-        k, rng = priors.pick_topic(rng, phi, word, r, prior)
+        k, rng = tokens.pick_topic(rng, phi, word, r, prior)
         seen[k] += 1
     return seen
 
@@ -185,8 +185,8 @@ def picked(phi, word, r, prior, n):
 def test_the_prior_of_one_layer_draws_topics_as_often_as_they_weigh(n_topics):
     phi, r = RNG.random((3, n_topics)), RNG.random((1, n_topics)) + 0.1
     phi[1, n_topics // 2] *= n_topics == 1  # a topic of no weight, if it is not the only one
-    prior = priors.allocate_priors(phi, r, lone=True)
-    priors.add_blocks(phi, r, prior, np.arange(3), 0, 3)
+    prior = tokens.allocate_priors(phi, r, lone=True)
+    tokens.add_blocks(phi, r, prior, np.arange(3), 0, 3)
     np.testing.assert_allclose(prior[:, -1], phi @ r[0], rtol=1e-14)
     n = 2_000 if numba.config.DISABLE_JIT else 40_000
     share = phi[1] * r[0] / (phi[1] @ r[0])
@@ -198,8 +198,8 @@ def test_the_prior_of_one_layer_draws_topics_as_often_as_they_weigh(n_topics):
 def test_the_blocks_of_the_prior_end_where_the_topics_in_them_end():
     """Sums by block and within a block are the same numbers, so that a point below the last is always found."""
     phi, r = RNG.random((50, 40)) * 10.0 ** RNG.integers(-300, 0, (50, 40)), RNG.random((1, 40))
-    prior = priors.allocate_priors(phi, r, lone=True)
-    priors.add_blocks(phi, r, prior, np.arange(50), 0, 50)
+    prior = tokens.allocate_priors(phi, r, lone=True)
+    tokens.add_blocks(phi, r, prior, np.arange(50), 0, 50)
     for v in range(50):
         reached = 0.0
         for block in range(5):
@@ -214,8 +214,8 @@ def test_the_blocks_of_the_prior_end_where_the_topics_in_them_end():
 @pytest.mark.parametrize("n_topics", [1, 3, 4, 10])
 def test_the_prior_of_more_layers_is_the_product_of_topics_for_the_words_that_occur(n_topics, above):
     phi, base = RNG.random((6, n_topics)), RNG.random((above, n_topics))
-    prior = priors.allocate_priors(phi, base, lone=False)
-    priors.weigh_words(phi, base, prior, np.array([1, 4, 5]), 1, 3)
+    prior = tokens.allocate_priors(phi, base, lone=False)
+    tokens.weigh_words(phi, base, prior, np.array([1, 4, 5]), 1, 3)
     np.testing.assert_allclose(prior[[4, 5], :above], (phi @ base.T)[[4, 5]], rtol=1e-13)
     assert not prior[:4].any()
     assert not prior[:, above:].any()
@@ -224,7 +224,7 @@ def test_the_prior_of_more_layers_is_the_product_of_topics_for_the_words_that_oc
 
 @jitted
 def found_product(a, b, u):
-    return priors.find_product(a, b, u), priors.add_products(a, b)
+    return tokens.find_product(a, b, u), tokens.add_products(a, b)
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 40])

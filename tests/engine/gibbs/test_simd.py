@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from topiary.engine.gibbs import dense, priors, simd, tokens
+from topiary.engine.gibbs import simd, tokens
 from topiary.engine.gibbs.tokens import NOWHERE, DocView, make_slots
 from topiary.engine.streams import Stream, draw_uniform, start_stream
 
@@ -110,7 +110,7 @@ def test_lanes_are_added_and_moved():
 @pytest.mark.parametrize("n_cells", [0, 1, 9])
 def test_the_prior_masses_of_all_cells_are_weighed(n_columns, n_cells):
     base, words = RNG.random((n_columns, 5)), RNG.integers(0, 30, n_cells + 2).astype(np.int32)
-    prior = priors.allocate_priors(np.empty((30, 5)), base, lone=False)
+    prior = tokens.allocate_priors(np.empty((30, 5)), base, lone=False)
     prior[:, :n_columns] = RNG.random((30, n_columns))
     cells = tokens.make_cells(np.array([0, n_cells]), np.array([0, n_cells]), 0, 1, prior.shape[1])
     theta = RNG.random(n_columns)
@@ -153,8 +153,8 @@ def test_every_slot_is_found_where_its_mass_lies(used):
     starts = np.concatenate([[0.0], ends[:-1]])
     for slot, start, end in zip(order, starts, ends, strict=True):
         for u in (start + 1e-9, 0.5 * (start + end), end - 1e-9):
-            assert int(dense.find_place(slots.sums, np.uint64(used), u)) == slot
-    assert int(dense.find_place(slots.sums, np.uint64(used), 2.0 * ends[-1])) < used
+            assert int(tokens.find_place(slots.sums, np.uint64(used), u)) == slot
+    assert int(tokens.find_place(slots.sums, np.uint64(used), 2.0 * ends[-1])) < used
 
 
 @pytest.mark.parametrize("n_topics", [3, 8, 13, 16, 24, 29, 40])
@@ -167,7 +167,7 @@ def test_the_loop_over_all_topics_draws_what_a_plain_loop_draws(n_topics):
     weights[:n_topics] = r + np.bincount(topics, minlength=n_topics)
     stream = Stream(*(np.uint64(word) for word in start_stream(1, 2, 3, n_topics)))
     drawn = topics.copy()
-    after = dense.draw_from_all(stream, phi, words.astype(np.int32), of, drawn, weights, sums)
+    after = tokens.draw_from_all(stream, phi, words.astype(np.int32), of, drawn, weights, sums)
 
     order = [k for k in np.arange(-(-n_topics // 8) * 8).reshape(-1, 8).T.ravel() if k < n_topics]
     expected, latest = topics.copy(), int(topics[-1])

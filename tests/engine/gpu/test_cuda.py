@@ -23,10 +23,10 @@ from topiary.engine.gibbs.upper import Hyper
 from topiary.engine.gpu import devices
 from topiary.engine.gpu.sweeps import DeviceSweeper
 from topiary.engine.gpu.cuda import KernelBodies, view_pairs
-from topiary.engine.gpu.moves import DeviceMoves
+from topiary.engine.gpu.launches import DeviceMoves
 from topiary.engine.pool import Pool
 from topiary.engine.streams import Address
-from topiary.engine.topic_moves.averages import init_mean
+from topiary.engine.topic_moves.steps import init_mean
 from topiary.engine.topic_moves.rows import LayerAddress
 from tests.engine.gpu.test_sweeps import draw_simplex, make_corpus
 
@@ -154,10 +154,10 @@ def test_a_card_sweeps_with_counts_that_agree_and_the_same_bits_twice(n_lanes):
 @pytest.mark.parametrize("simplex", ["exact", "clamp"])
 def test_a_card_moves_topics_as_one_lane_does_and_with_the_same_bits_twice(simplex):
     from topiary.engine.gpu.cuda import CudaDevice
-    from topiary.engine.gpu.moves import DeviceMoves
+    from topiary.engine.gpu.launches import DeviceMoves
     from topiary.engine.pool import Pool
-    from topiary.engine.topic_moves.averages import init_mean
     from topiary.engine.topic_moves.rows import LayerAddress
+    from topiary.engine.topic_moves.steps import init_mean
 
     rng, at, results = np.random.default_rng(2), LayerAddress(3, 7, 1), []
     counts, phi = rng.poisson(0.7, (300, 37)).astype(np.int32), rng.dirichlet(np.ones(300), 37).T

@@ -10,7 +10,7 @@ import pytest
 from topiary.engine.contract import Batch, Facts, Sweeps, flatten, unflatten
 from topiary.engine.gpu.devices import DeviceArray, OneLane, SpareMemory, read_arrays
 from topiary.engine.hierarchy.evaluate import evaluate_point
-from topiary.engine.hierarchy.shares import compute_shares
+from topiary.engine.hierarchy.paths import compute_shares
 from topiary.engine.models.dlda import kernel as dlda
 from topiary.engine.models.dlda.settings import Config
 from topiary.engine.models.lda_gibbs import kernel as lda_gibbs

@@ -11,8 +11,7 @@ from scipy.special import poch
 
 from topiary.engine.contract import Batch
 from topiary.engine.gibbs.collapsed import SweepPlan
-from topiary.engine.gibbs.local import Locals
-from topiary.engine.gibbs.sweeper import TokenTopics
+from topiary.engine.gibbs.local import Locals, TokenTopics
 from topiary.engine.gibbs.upper import Hyper
 from topiary.engine.gpu import draws, layers
 from topiary.engine.gpu.devices import OneLane, read_arrays

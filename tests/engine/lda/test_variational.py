@@ -2,15 +2,17 @@
 
 import itertools
 
+import numba
 import numpy as np
 import pytest
 import tiny_lda as tiny
 from drawing import bars, mismatch
+from scipy import special as scipy_special
 
 from topiary.engine import models
 from topiary.engine.contract import Facts, Sweeps
 from topiary.engine.corpus import slice_documents
-from topiary.engine.lda import documents, variational
+from topiary.engine.lda import variational
 from topiary.engine.pool import Pool, add_statistics
 
 RNG = np.random.default_rng(5)
@@ -39,7 +41,7 @@ def placed(gamma, rounds):
     """So many rounds of coordinate ascent of the documents of this file, and the table that they read."""
     docs = tiny.batch_of(TABLE)
     table = variational.compute_table(LAM, LAM.sum(axis=0), docs.words, POOL)
-    return table, docs, documents.place_documents(table, docs, ALPHA, gamma.copy(), POOL, rounds)
+    return table, docs, variational.place_documents(table, docs, ALPHA, gamma.copy(), POOL, rounds)
 
 
 # one round, one bound
@@ -52,7 +54,7 @@ def test_a_round_splits_every_count_in_the_proportions_of_the_expected_logarithm
     np.testing.assert_allclose(found.gamma, ALPHA + (TABLE[:, :, None] * p).sum(axis=1), rtol=1e-9)
     p = tiny.split(found.gamma, LAM)
     counts = np.zeros((7, 3))
-    documents.add_counts(table, docs, found, counts, POOL)
+    variational.add_counts(table, docs, found, counts, POOL)
     np.testing.assert_allclose(counts, (TABLE[:, :, None] * p).sum(axis=0), rtol=1e-9)
 
 
@@ -64,7 +66,7 @@ def test_the_complete_bound_never_falls_at_any_update_and_is_what_the_engine_tel
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
         docs = tiny.batch_of(TABLE)
         table = variational.compute_table(lam, lam.sum(axis=0), docs.words, POOL)
-        found = documents.place_documents(table, docs, ALPHA, gamma.copy(), POOL, 1)
+        found = variational.place_documents(table, docs, ALPHA, gamma.copy(), POOL, 1)
         gamma = found.gamma
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
         p = tiny.split(gamma, lam)
@@ -72,7 +74,7 @@ def test_the_complete_bound_never_falls_at_any_update_and_is_what_the_engine_tel
         bound = found.bound.sum() - variational.compute_divergence(lam, lam.sum(axis=0), BETA, POOL)
         assert bound == pytest.approx(bounds[-1], rel=1e-9)
         counts = np.zeros((7, 3))
-        documents.add_counts(table, docs, found, counts, POOL)
+        variational.add_counts(table, docs, found, counts, POOL)
         lam, totals = variational.blend_lambda(lam, counts, BETA, 1.0, 1.0, POOL)
         np.testing.assert_allclose(totals, lam.sum(axis=0), rtol=1e-12)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
@@ -176,7 +178,7 @@ def test_blocks_of_documents_add_up_to_what_all_say(module, n_blocks):
 
 
 def test_blocks_of_many_documents_are_the_same_for_any_number_of_threads():
-    table = np.random.default_rng(8).poisson(0.4, (2 * documents.BLOCK + 300, 9))
+    table = np.random.default_rng(8).poisson(0.4, (2 * variational.DOCUMENT_BLOCK + 300, 9))
     docs, facts = tiny.batch_of(table), Facts(9, len(table))
     found = []
     for n_threads in (1, 2, 5):
@@ -248,3 +250,37 @@ def test_minibatches_find_planted_topics():
         begin = 100 * (t % 4)
         state, _ = made.step(3, state, slice_documents(docs, begin, begin + 100))
     assert mismatch(made.topics(state).phi[0], truth) < 0.08
+
+
+X = np.concatenate([np.geomspace(2e-3, 1e9, 20_001), np.arange(1.0, 60.0), np.arange(0.5, 60.0)])
+LOOPS = {}
+
+
+def over(function, x):
+    """A compiled function of many numbers."""
+    if function not in LOOPS:
+        LOOPS[function] = numba.njit(lambda x: np.array([function(each) for each in x]))
+    return LOOPS[function](x)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (variational.logarithm, np.log),
+        (variational.digamma, scipy_special.digamma),
+        (variational.log_gamma, scipy_special.gammaln),
+    ],
+)
+def test_a_logarithm_is_right_to_twelve_digits(ours, theirs):
+    np.testing.assert_allclose(over(ours, X), theirs(X), rtol=2e-12, atol=2e-12)
+
+
+def test_the_exponential_of_digamma_is_right_to_ten_digits_and_ends_above_zero():
+    x = X[scipy_special.digamma(X) > variational.LEAST_LOG + 10.0]
+    np.testing.assert_allclose(over(variational.exp_digamma, x), np.exp(scipy_special.digamma(x)), rtol=1e-10)
+    assert (over(variational.exp_digamma, np.array([1e-3, 1e-6, 1e-12])) > 1e-140).all()
+
+
+def test_the_exponential_is_right_to_twelve_digits():
+    x = np.linspace(-319.0, 300.0, 20_001)
+    np.testing.assert_allclose(over(variational.exponential, x), np.exp(x), rtol=1e-12)

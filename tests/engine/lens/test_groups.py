@@ -1,16 +1,18 @@
 """Shares by group, effect tables and slopes."""
 
-import numba
 import numpy as np
 import pytest
-from lens_samples import make_shares, tabulate
+from drawing import RARE
+from lens_samples import bootstrap, make_shares, tabulate
+from scipy import stats
 
-from tests.benchmarks import lens_coverage
 from topiary.engine.lens.groups import (
+    DRAWS,
+    _draw_counts,
     bin_numbers,
     compare_groups,
+    draw_variances,
     measure_groups,
-    measure_slopes,
     measure_spread,
     tabulate_effects,
 )
@@ -103,47 +105,6 @@ def test_a_reference_group_is_compared_with_all_others_and_not_with_itself():
     np.testing.assert_allclose(got.interval.high[2], compare_groups(groups, 2, 1).interval.high)
 
 
-def test_slopes_are_those_of_weighted_least_squares():
-    numbers = np.random.default_rng(6).normal(1e6, 3.0, 400)
-    numbers[:20] = np.nan
-    got = measure_slopes(SHARES, numbers)
-    rows = np.isfinite(numbers) & (SHARES.tokens > 0)
-    a, x, w = SHARES.tokens[rows].astype(float), numbers[rows], TABLE[rows]
-    x = x - np.average(x, weights=a)
-    design = np.stack([np.ones_like(x), x], axis=1)
-    inverse = np.linalg.inv(design.T * a @ design)
-    line = inverse @ (design.T * a) @ w
-    np.testing.assert_allclose(got.effects.value, line[1], rtol=1e-6)
-    np.testing.assert_allclose(got.mean, line[0], rtol=1e-9)
-    assert (got.missing, got.effects.documents, got.effects.comparisons) == (20, rows.sum(), SHARES.n_topics)
-    residuals = w - design @ line
-    effective = (a @ x**2) ** 2 / (a**2 @ x**4)
-    for topic in range(SHARES.n_topics):
-        middle = (design.T * (a * residuals[:, topic]) ** 2) @ design
-        deviation = np.sqrt((inverse @ middle @ inverse)[1, 1] * effective / (effective - 1))
-        width = got.effects.interval.high[topic] - got.effects.value[topic]
-        assert width / deviation == pytest.approx(1.66, abs=0.02)  # Student's t with about 100 degrees of freedom
-
-
-def test_a_number_without_variation_has_no_slope():
-    got = measure_slopes(SHARES, np.ones(400))
-    assert np.isnan(got.effects.value).all()
-    assert not got.effects.beyond.any()
-
-
-def test_slopes_by_two_threads_have_the_same_bits():
-    numbers = np.arange(400.0)
-    one, two = (measure_slopes(SHARES, numbers, pool=Pool(n)).effects for n in (1, 2))
-    assert one.simultaneous.low.tobytes() == two.simultaneous.low.tobytes()
-
-
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
-def test_intervals_of_slopes_hold_the_true_slope():
-    coverage = lens_coverage.cover_slopes(np.random.default_rng(8), 600, 60)
-    assert 0.85 < coverage.inside.mean() < 0.95
-    assert lens_coverage.count_false(coverage.listed)[0] < 0.01
-
-
 def test_few_different_numbers_are_groups_of_their_own():
     got = bin_numbers(np.array([4.0, 1.0, np.nan, 4.0, 2.0]))
     assert got.codes.tolist() == [2, 0, -1, 2, 1]
@@ -163,3 +124,46 @@ def test_no_numbers_make_no_bins():
     got = bin_numbers(np.full(3, np.nan))
     assert got.codes.tolist() == [-1, -1, -1]
     assert len(got.lows) == len(got.highs) == 0
+
+
+DRAWN_SHARES = make_shares(40)
+WEIGHTS = weigh_documents(DRAWN_SHARES, "tokens")
+
+
+def draw(order, ranges, n_threads=1, seed=1):
+    return draw_variances(seed, DRAWN_SHARES, WEIGHTS, np.asarray(order), np.asarray(ranges), Pool(n_threads))
+
+
+def test_variances_are_those_of_the_plain_twin():
+    got = draw(np.arange(40), [[0, 12], [8, 40]])
+    np.testing.assert_allclose(got[0], bootstrap(1, DRAWN_SHARES, WEIGHTS, np.arange(12), DRAWS), rtol=1e-9)
+    np.testing.assert_allclose(got[1], bootstrap(1, DRAWN_SHARES, WEIGHTS, np.arange(8, 40), DRAWS), rtol=1e-9)
+
+
+def test_counts_are_poisson():
+    drawn = np.empty((300, DRAWS))
+    for document in range(300):
+        _draw_counts(7, document, drawn[document])
+    observed = np.bincount(np.minimum(drawn.ravel(), 6).astype(int), minlength=7)
+    law = np.r_[stats.poisson.pmf(np.arange(6), 1.0), stats.poisson.sf(5, 1.0)]
+    assert stats.chisquare(observed, law * drawn.size).pvalue > RARE
+    assert abs(np.corrcoef(drawn)[np.triu_indices(300, 1)]).max() < 0.45  # of 200 draws, over 44,850 pairs
+
+
+def test_one_and_two_threads_give_the_same_bits_of_bootstrap():
+    ranges = [[first, first + 5] for first in range(30)]
+    assert draw(np.arange(40), ranges, 1).tobytes() == draw(np.arange(40), ranges, 2).tobytes()
+
+
+def test_the_draws_of_a_group_do_not_depend_on_other_documents():
+    alone = draw([4, 9, 17, 30], [[0, 4]])
+    among = draw([1, 2, 4, 9, 17, 30, 33], [[0, 2], [2, 6], [6, 7]])
+    assert alone[0].tobytes() == among[1].tobytes()
+
+
+def test_another_seed_gives_other_draws():
+    assert draw(np.arange(20), [[0, 20]], seed=1).tolist() != draw(np.arange(20), [[0, 20]], seed=2).tolist()
+
+
+def test_a_single_document_does_not_vary():
+    assert np.abs(draw([5], [[0, 1]])).max() < 1e-30

@@ -8,8 +8,7 @@ from scipy import stats
 
 from tests.benchmarks import lens_coverage
 from topiary.engine.hierarchy.certainty import Interval
-from topiary.engine.lens.bootstrap import draw_variances
-from topiary.engine.lens.groups import compare_groups, measure_groups
+from topiary.engine.lens.groups import compare_groups, draw_variances, measure_groups
 from topiary.engine.lens.intervals import (
     MANY,
     EffectTable,

@@ -8,7 +8,7 @@ from lens_samples import make_shares
 from tests.benchmarks import lens_coverage
 from topiary.engine.lens import periods
 from topiary.engine.lens.groups import measure_groups
-from topiary.engine.lens.periods import NO_DATE, choose_unit, cut_periods, find_growth, measure_periods
+from topiary.engine.lens.periods import NO_DATE, cut_periods, find_growth, measure_periods
 
 DAY = 86_400_000
 
@@ -82,13 +82,13 @@ def test_too_many_periods_are_refused_with_a_sentence():
 )
 def test_the_unit_is_the_finest_one_with_enough_documents(days, documents, unit):
     dates = ms("1990-01-01") + np.arange(documents) * days // documents * DAY
-    assert choose_unit(np.r_[dates, NO_DATE]) == unit
+    assert cut_periods(np.r_[dates, NO_DATE]).unit == unit
 
 
 def test_a_few_early_documents_do_not_make_periods_longer_than_needed():
     dates = np.r_[ms("2015-02-01"), ms("2020-01-01") + np.arange(6000) * 400 // 6000 * DAY]
-    assert choose_unit(dates[1:]) == "week"
-    assert choose_unit(dates) == "month"  # above 200 weeks
+    assert cut_periods(dates[1:]).unit == "week"
+    assert cut_periods(dates).unit == "month"  # above 200 weeks
 
 
 def test_a_selection_changes_the_shares_and_not_the_periods():

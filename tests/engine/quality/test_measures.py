@@ -1,5 +1,7 @@
 """All measures of a hierarchy at once: the same numbers as one by one, of the documents and topics they are about."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from gold import TEXTS, VOCABULARY, corpus, numbers
@@ -8,7 +10,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from topiary.engine.contract import Counts, Topics
 from topiary.engine.hierarchy import topics
 from topiary.engine.hierarchy.effects import present_hierarchy
-from topiary.engine.quality import coherence, measures
+from topiary.engine.quality import measures
 from topiary.engine.quality.measures import LabelledDocuments, SampleSize, measure_quality
 
 WORDS, WIDTHS = 40, (6, 3)
@@ -49,14 +51,14 @@ def test_every_measure_is_that_of_its_own_function(phi):
     first, second = measure_quality(present_hierarchy(Topics(phi, R)), train, test, threshold=1.0)
     tables = topics.project_topics(phi)
     lists = [topics.find_top_words(table, 10)[0] for table in tables]
-    met = coherence.count_pairs(np.concatenate([each.ravel() for each in lists]), train, WORDS)
-    again = coherence.count_pairs(np.concatenate([each.ravel() for each in lists]), test, WORDS)
+    met = measures.count_pairs(np.concatenate([each.ravel() for each in lists]), train, WORDS)
+    again = measures.count_pairs(np.concatenate([each.ravel() for each in lists]), test, WORDS)
     words = np.bincount(train.words, train.values, minlength=WORDS)
     for found, table, listed in zip((first, second), tables, lists, strict=True):
         np.testing.assert_array_equal(found.words, listed)
-        np.testing.assert_allclose(found.npmi, coherence.compute_npmi(listed, met))
-        np.testing.assert_allclose(found.umass, coherence.compute_umass(listed, met))
-        np.testing.assert_allclose(found.held_out, coherence.compute_npmi(listed, again))
+        np.testing.assert_allclose(found.npmi, measures.compute_npmi(listed, met))
+        np.testing.assert_allclose(found.umass, measures.compute_umass(listed, met))
+        np.testing.assert_allclose(found.held_out, measures.compute_npmi(listed, again))
         np.testing.assert_allclose(found.specialization, measures.measure_specialization(table, words))
         assert (found.train, found.test) == (SampleSize(200, 200), SampleSize(60, 60))
     assert (first.layer, first.affinity, second.layer) == (1, None, 2)
@@ -75,7 +77,7 @@ def test_a_light_topic_is_left_out_of_the_figures_of_its_layer(phi):
     assert first.mean_npmi_all == pytest.approx(first.npmi.mean())
     assert first.mean_npmi_all < first.mean_npmi
     assert first.worst_tenth == pytest.approx(first.npmi[:5].min())
-    assert first.diversity == pytest.approx(coherence.measure_diversity(first.words[:5]))
+    assert first.diversity == pytest.approx(measures.measure_diversity(first.words[:5]))
     assert first.mean_umass == pytest.approx(first.umass[:5].mean())
     assert first.mean_specialization == pytest.approx(first.specialization[:5].mean())
     assert first.held_out is None
@@ -86,7 +88,7 @@ def test_of_many_documents_some_are_looked_at_and_their_number_is_told(phi):
     train, test = made(200), made(60, seed=5)
     first, _ = measure_quality(present_hierarchy(Topics(phi, R)), train, test, max_documents=70)
     assert (first.train, first.test) == (SampleSize(67, 200), SampleSize(60, 60))
-    every_third = coherence.copy_documents(train, np.arange(0, 200, 3))
+    every_third = measures.copy_documents(train, np.arange(0, 200, 3))
     again, _ = measure_quality(present_hierarchy(Topics(phi, R)), every_third, totals=(200, 60))
     np.testing.assert_allclose(first.npmi, again.npmi)
     assert (again.train, again.test) == (SampleSize(67, 200), SampleSize(0, 60))
@@ -190,7 +192,7 @@ def test_cross_level_npmi_is_that_of_the_literature_where_pairs_that_never_meet_
 def test_words_that_parent_and_child_share_are_left_out():
     parents, below = numbers([("cat", "dog")]), numbers([("dog", "vet")])
     known = met(parents, below)
-    only = coherence.compute_npmi(numbers([("cat", "vet")]), known)[0]
+    only = measures.compute_npmi(numbers([("cat", "vet")]), known)[0]
     assert measures.compute_cross_npmi(parents, below, np.array([[True]]), known) == pytest.approx(only)
 
 
@@ -200,7 +202,7 @@ def test_without_an_edge_there_is_no_cross_level_npmi():
 
 
 def met(*lists):
-    return coherence.count_pairs(np.concatenate(lists), corpus(), len(VOCABULARY))
+    return measures.count_pairs(np.concatenate(lists), corpus(), len(VOCABULARY))
 
 
 LABELS = np.array([0, 0, 0, 1, 1, 1, 0, 0])
@@ -233,3 +235,80 @@ def test_clusters_of_one_kind_are_judged_as_by_scikit_learn():
 
 def test_a_document_belongs_to_the_topic_it_uses_most():
     assert measures.find_strongest_topics(np.array([[0.1, 0.9], [2.0, 1.0]])).tolist() == [1, 0]
+
+
+LISTS = (("cat", "dog", "pet"), ("stock", "bond", "rate"), ("cat", "bond", "vet"))
+
+
+def count_met(lists=LISTS, most=100):
+    return measures.count_pairs(numbers(lists), corpus(), len(VOCABULARY), most)
+
+
+def test_npmi_is_that_of_gensim_but_for_pairs_that_never_meet():
+    assert measures.compute_npmi(numbers(LISTS), count_met()) == pytest.approx(
+        [0.276692, 0.582790, -0.666667], abs=1e-6
+    )
+
+
+def test_umass_is_that_of_gensim():
+    assert measures.compute_umass(numbers(LISTS), count_met()) == pytest.approx(
+        [-0.597253, -0.366204, -18.324787], abs=1e-6
+    )
+
+
+def test_a_word_that_is_in_no_document_is_counted_and_never_infinite():
+    few = corpus().select_cells(corpus().words != VOCABULARY.index("vet"))
+    found = measures.count_pairs(numbers(LISTS), few, len(VOCABULARY))
+    assert measures.count_missing(numbers(LISTS), found).tolist() == [0, 0, 1]
+    assert measures.compute_npmi(numbers(LISTS), found)[2] == -1.0
+    first = numbers([("vet", "cat", "bond")])  # UMass divides by the documents of the words before the last
+    assert np.isnan(measures.compute_umass(first, found)).tolist() == [True]
+
+
+def test_words_that_are_in_every_document_always_meet():
+    both = Counts.of(np.array([2, 2]), np.array([0, 1, 0, 1], np.int32), np.ones(4, np.int32))
+    words = np.array([[0, 1]])
+    assert measures.compute_npmi(words, measures.count_pairs(words, both, 2)) == pytest.approx([1.0])
+
+
+def test_of_many_documents_every_second_is_looked_at():
+    found = count_met(most=4)
+    assert found.n_documents == 4
+    assert found.documents[found.find_rows(np.array([VOCABULARY.index("cat")]))] == [2]
+
+
+def test_the_worst_tenth_is_at_least_one_topic():
+    assert measures.average_worst_tenth(np.array([0.3, -0.2, 0.1])) == pytest.approx(-0.2)
+    assert measures.average_worst_tenth(np.arange(20.0)) == pytest.approx(0.5)
+    assert np.isnan(measures.average_worst_tenth(np.array([])))
+
+
+def test_diversity_is_that_of_the_literature():
+    assert measures.measure_diversity(numbers(LISTS)) == pytest.approx(0.777778, abs=1e-6)
+
+
+def test_documents_are_copied_out_in_the_order_asked_for():
+    found = measures.copy_documents(corpus(), np.array([6, 0, 4]))
+    parts = [found.words[begin:end].tolist() for begin, end in pairwise(found.starts)]
+    assert parts == [[0, 2], [2, 3, 4], [1, 6]]
+    assert measures.copy_documents(corpus(), np.array([], dtype=int)).n_documents == 0
+
+
+def test_a_topic_of_one_word_has_no_coherence():
+    one = numbers([("cat",), ("dog",)])
+    found = measures.count_pairs(one, corpus(), len(VOCABULARY))
+    assert np.isnan(measures.compute_npmi(one, found)).tolist() == [True, True]
+    assert np.isnan(measures.compute_umass(one, found)).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("most", [10_000, 100, 37])
+def test_pairs_of_one_list_meet_as_often_as_all_pairs_do(most):
+    rng = np.random.default_rng(6)
+    table = rng.random((300, 40)) < rng.random(40) * 0.4
+    documents, words = np.nonzero(table)
+    counts = Counts.of(np.bincount(documents, minlength=300), words.astype(np.int32), np.ones(len(words), np.int32))
+    lists = np.stack([rng.choice(40, 6, replace=False) for _ in range(15)])
+    whole, within = (count(lists, counts, 40, most) for count in (measures.count_pairs, measures.count_pairs_within))
+    np.testing.assert_array_equal(within.documents, whole.documents)
+    assert within.n_documents == whole.n_documents
+    np.testing.assert_array_equal(measures.compute_npmi(lists, within), measures.compute_npmi(lists, whole))

@@ -45,6 +45,18 @@ def test_two_words_bring_apart_topics_that_share_a_column(seed):
     assert world.is_apart(8)
 
 
+def test_words_of_a_topic_that_is_there_join_it_instead_of_halving_it(world):
+    own = int(world.count()[:, 5].argmax())
+    near = [v for v in np.argsort(-world.count()[:, 5])[:4].tolist() if v != own]
+    n_tokens = world.count()[:, 5].sum()
+    result = world.edit("seed", words=(own, *near[:2]))
+    assert (result.topic, result.found, world.state.phi[0].shape[1]) == (5, True, 8)
+    world.sweep(20)
+    assert world.count()[:, 5].sum() > 0.9 * n_tokens
+    another = world.edit("seed", number=2, words=(own, *near[:2]))  # whoever asks again wants two
+    assert (another.topic, another.found) == (8, False)
+
+
 def test_words_that_hardly_meet_make_no_topic(world):
     rare = np.argsort(np.bincount(world.docs.words, minlength=400) + 1e9 * (world.count().sum(axis=1) == 0))[:2]
     with pytest.raises(EditRefused, match="two of these words; name words that occur together in at least 10"):

@@ -13,7 +13,7 @@ from scipy import stats
 from topiary.engine.gibbs.augment import TINY
 from topiary.engine.pool import Pool
 from topiary.engine.streams import SHAPES, TOPICS, start_stream
-from topiary.engine.topic_moves import diffusion, dirichlet, proposals
+from topiary.engine.topic_moves import diffusion, dirichlet
 from topiary.engine.topic_moves.diffusion import ShapePrior
 from topiary.engine.topic_moves.rows import Blocks, LayerAddress
 
@@ -230,7 +230,7 @@ def gammas_of(counts, eta, seed=9, step=2, layer=1):
     new, blocks = np.empty(counts.shape), -(-len(counts) // 64)
     none = np.zeros(0)
     rest = (LayerAddress(seed, step, layer), new, Blocks(0, blocks, np.zeros((blocks, counts.shape[1]))))
-    dirichlet._draw_gammas(counts.ravel(), dirichlet.KeptWords(none, none), proposals.make_prior(eta), *rest)
+    dirichlet._draw_gammas(counts.ravel(), dirichlet.KeptWords(none, none), dirichlet.make_prior(eta), *rest)
     return new
 
 

@@ -6,7 +6,7 @@ import pytest
 from drawing import RARE, chi_square, ks, log_gamma_cdf
 from scipy import stats
 
-from topiary.engine.topic_moves import dirichlet, proposals
+from topiary.engine.topic_moves import dirichlet
 from topiary.engine.topic_moves.rows import Blocks, LayerAddress
 
 ROWS, TOPICS = (64, 60) if numba.config.DISABLE_JIT else (500, 400)
@@ -22,7 +22,7 @@ def gammas(eta, count=0.0, rate=0.0, *, rows=ROWS, seed=9):
     sums = np.zeros((blocks, TOPICS))
     address = LayerAddress(seed, 1, 0)
     dirichlet._draw_gammas(
-        counts, dirichlet.KeptWords(phi, kept), proposals.make_prior(eta), address, new, Blocks(0, blocks, sums)
+        counts, dirichlet.KeptWords(phi, kept), dirichlet.make_prior(eta), address, new, Blocks(0, blocks, sums)
     )
     np.testing.assert_allclose(sums.sum(axis=0), new.sum(axis=0), rtol=1e-12)
     return new.ravel()

@@ -15,8 +15,7 @@ from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers import documents
 from topiary.app.ingest.readers.documents import read_contents
-from topiary.app.ingest.readers.latex import read_latex
-from topiary.app.ingest.readers.subtitles_notebooks import read_subtitles, split_front_matter
+from topiary.app.ingest.readers.markup import read_latex, read_subtitles, split_front_matter
 from topiary.app.ingest.source import Contents, Unreadable
 from topiary.store import corpora
 from topiary.store.database import Database

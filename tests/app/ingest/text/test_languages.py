@@ -45,6 +45,15 @@ def test_several_languages_come_with_their_shares_the_largest_first():
     assert sum(found.scripts.values()) == pytest.approx(1)
 
 
+def test_english_is_recognised_by_its_stop_words_without_loading_an_identifier(monkeypatch):
+    monkeypatch.setattr(languages, "_load_identifier", lambda script: pytest.fail("it takes most of a second"))
+    results = "Leeds Bath Sale Gloucester Wasps Newcastle Saracens Harlequins Leicester Worcester in the cup of wales"
+    found = recognise_languages([*[TEXTS["en"]] * 10, results + " Irish Northampton Bristol Exeter Orrell Rotherham"])
+    assert found.languages == {"en": 1.0}
+    monkeypatch.undo()
+    assert recognise_languages([TEXTS["en"], TEXTS["nl"], TEXTS["nl"]]).main == ("nl", "en")
+
+
 def test_words_without_function_words_are_in_no_language():
     draw = random.Random(1)
     words = ["plum", "pear", "rose", "hedge", "lawn", "soil", "seed", "flower", "rocket", "moon", "orbit", "launch"]

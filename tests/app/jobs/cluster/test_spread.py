@@ -25,7 +25,7 @@ from topiary.app.jobs.cluster.workers import WorkerLostError
 from topiary.app.jobs.load_corpus import load_corpus, open_corpus
 from topiary.app.jobs.plan import Plan, RunOptions, make_plan
 from topiary.app.jobs.training import Position, Training
-from topiary.engine import models, pool, schedule, settings
+from topiary.engine import models, pool, settings, shared_settings
 from topiary.engine.corpus import Corpus
 from topiary.store import arrays as stored
 from topiary.store import checkpoints, events, runs
@@ -93,7 +93,7 @@ def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of thirteen documents, so that real sums of 96 are told in eight."""
     monkeypatch.setattr(pool, "PIECE", 13)
-    monkeypatch.setattr(schedule, "find_sweeps_start", lambda facts: 2)
+    monkeypatch.setattr(shared_settings, "find_sweeps_start", lambda facts: 2)
 
 
 def training_of(case: str, kept: Any, client: Any = None, cards: Sequence[AssignedCard] = ()) -> Training:

@@ -14,11 +14,17 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.predictions import Classified, Misled
 from topiary.app.analysis.read_hierarchy import build_hierarchy
 from topiary.app.names import format_signed
-from topiary.app.views.classes.class_figures import blend_colour, choose_ink, draw_heat_table
-from topiary.app.views.classes.class_report import ClassReport, draw_class_report, draw_no_classes
+from topiary.app.views.classes.class_report import (
+    ClassReport,
+    blend_colour,
+    choose_ink,
+    draw_class_report,
+    draw_heat_table,
+    draw_no_classes,
+)
 from topiary.app.views.explore.detail import draw_topic
 from topiary.app.views.palette import LIGHT
-from topiary.app.views.tree.class_overlay import find_class_overlay
+from topiary.app.views.tree.boxes import find_class_overlay
 from topiary.app.views.tree.opening import choose_first_roots, find_opening_threshold
 from topiary.app.views.tree.picture import TreeChoice, draw_tree
 from topiary.engine.hierarchy.class_scores import score_predictions

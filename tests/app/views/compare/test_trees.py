@@ -25,7 +25,7 @@ from topiary.app.views.compare.trees import (
     draw_trees,
 )
 from topiary.app.views.palette import LIGHT
-from topiary.app.views.tree.class_overlay import find_class, find_class_overlay
+from topiary.app.views.tree.boxes import find_class, find_class_overlay
 
 
 @pytest.fixture(scope="module")

@@ -8,18 +8,20 @@ from topic_hierarchies import make_hierarchy
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.views.tree.boxes import TopicBox, make_boxes
-from topiary.app.views.tree.layout import APART, TreeLayout, lay_out_tree
-from topiary.app.views.tree.opening import choose_first_roots
-from topiary.app.views.tree.picture import TreeChoice, cut_tree, draw_tree
-from topiary.app.views.tree.positions import (
+from topiary.app.views.tree.layout import (
+    APART,
     BoxGaps,
     BoxSizes,
+    TreeLayout,
     count_crossings,
     fit_isotonic,
     fold_layers,
+    lay_out_tree,
     order_layers,
     settle_centres,
 )
+from topiary.app.views.tree.opening import choose_first_roots
+from topiary.app.views.tree.picture import TreeChoice, cut_tree, draw_tree
 from topiary.engine.hierarchy.tree import Node, Subnetwork
 
 

@@ -8,11 +8,13 @@ import pytest
 from topiary.app.views.trends.time_chart import (
     NARROW,
     SMALL,
+    GroupBar,
     Scale,
     TimeAxis,
     TimeLine,
     choose_scale,
     choose_ticks,
+    draw_group_bars,
     draw_lines,
     name_period,
 )
@@ -112,3 +114,15 @@ def test_weeks_over_months_are_named_where_a_month_begins():
     assert re.findall(r'<text class="tr-tick" [^>]*>([A-Z][^<]*)<', draw_lines(axis, [], "shares")) == [
         "Feb 2004", "Mar", "Apr",
     ]  # fmt: skip
+
+
+def test_names_of_groups_are_no_markup():
+    nasty = "<b>x</b>"
+    markup = draw_group_bars([GroupBar(nasty, nasty, 0.2, 0.1, 0.3, 5)], 0.2)
+    assert "<b>x" not in markup
+    assert "&lt;b&gt;x" in markup
+
+
+def test_bars_say_what_is_not_known():
+    bars = draw_group_bars([GroupBar("a", "a", float("nan"), float("nan"), float("nan"), 0)], 0.1)
+    assert "no documents" in bars

@@ -14,8 +14,8 @@ from topiary.engine.gibbs.upper import Hyper
 from topiary.engine.hierarchy.topics import pack_topics
 from topiary.engine.models.dlda import kernel as dlda
 from topiary.engine.pool import Pool
-from topiary.engine.schedule import MOST_SWEPT
 from topiary.engine.settings import SettingError
+from topiary.engine.shared_settings import MOST_SWEPT
 from topiary.engine.streams import INFER, LOCAL, Address
 
 HYPER = Hyper(1.0, 1.0, 1.0, 1.0)

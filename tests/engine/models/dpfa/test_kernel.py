@@ -18,7 +18,7 @@ from topiary.engine import models, settings
 from topiary.engine.contract import Batch, Counts, Facts, Sweeps
 from topiary.engine.hierarchy import evaluate
 from topiary.engine.models.dpfa import kernel as dpfa
-from topiary.engine.models.dpfa import sampler
+from topiary.engine.models.dpfa import kernel as sampler
 from topiary.engine.models.dpfa import steps as belief_steps
 from topiary.engine.models.dpfa.steps import NetVariables
 from topiary.engine.pool import Pool, add_statistics

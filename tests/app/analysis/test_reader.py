@@ -8,8 +8,8 @@ from inference_samples import DOCUMENTS, CountingKernel, arrays, plain_model, pl
 from topiary.app.analysis import inference
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.read_hierarchy import find_snapshot, read_hierarchy
+from topiary.app.analysis.reader import sample_topics
 from topiary.app.analysis.shares import fetch_use
-from topiary.app.analysis.topic_samples import sample_topics
 from topiary.app.analysis.trends import DocumentGroups, describe_bands, measure_by_group
 from topiary.engine import models
 from topiary.engine.contract import AveragingKernel

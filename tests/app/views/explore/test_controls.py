@@ -9,8 +9,8 @@ from topic_hierarchies import make_hierarchy
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.trends import TopicSeries
-from topiary.app.views.explore.small_trends import GroupShare, TopicTrend, draw_small_trends
-from topiary.app.views.explore.tree_head import describe_tree, draw_share_bar, list_top_rows, list_tree_rows
+from topiary.app.views.explore.controls import describe_tree, draw_share_bar, list_top_rows, list_tree_rows
+from topiary.app.views.explore.detail import GroupShare, TopicTrend, draw_small_trends
 from topiary.app.views.text import format_percent, replace_unprintable
 from topiary.app.views.tree.opening import RULES
 from topiary.app.views.tree.picture import TreeChoice, cut_tree, describe_elsewhere, draw_tree, list_edges

@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 from topiary.engine.gpu.devices import OneLane
-from topiary.engine.gpu.moves import DeviceMoves
+from topiary.engine.gpu.launches import DeviceMoves
 from topiary.engine.pool import Pool
-from topiary.engine.topic_moves import averages
+from topiary.engine.topic_moves import steps
 from topiary.engine.topic_moves.rows import LayerAddress
 from topiary.engine.topic_moves.steps import TopicMoves
 
@@ -62,18 +62,18 @@ def test_steps_have_the_law_of_those_of_the_processor(simplex):
 @pytest.mark.parametrize("n_rows", [5, 150])  # less than a block of rows, and more than two
 def test_means_are_those_of_the_processor(n_rows):
     rng, n_topics = np.random.default_rng(4), 6
-    ours = theirs = averages.init_mean(rng.dirichlet(np.ones(n_rows), n_topics).T)
+    ours = theirs = steps.init_mean(rng.dirichlet(np.ones(n_rows), n_topics).T)
     for step in range(5):
         counts = rng.poisson(rng.gamma(0.5, 6.0, (n_rows, n_topics))).astype(np.int32)
         counts[:, 1] = 0
         if step == 3:
             counts[:, 0] = np.where(np.arange(n_rows) == 2, 500, 0)  # another topic, so that its mean restarts
         ours, weight = MOVES.update_mean(ours, MOVES.make_table(counts), 0.1, 3)
-        theirs, expected = averages.update_mean(theirs, counts, 0.1, POOL, 3)
+        theirs, expected = steps.update_mean(theirs, counts, 0.1, POOL, 3)
         assert np.array_equal(np.asarray(weight), expected)
     phi = MOVES.draw_topics(MOVES.make_table(counts), 0.1, AT)
     ours, weight = MOVES.update_mean(ours, phi, 0.0, 3)
-    theirs, expected = averages.update_mean(theirs, np.asarray(phi), 0.0, POOL, 3)
+    theirs, expected = steps.update_mean(theirs, np.asarray(phi), 0.0, POOL, 3)
     assert np.array_equal(np.asarray(weight), expected)
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(np.asarray(one), other, rtol=1e-6)

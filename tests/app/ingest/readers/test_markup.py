@@ -3,7 +3,7 @@
 import pytest
 from slow_inputs import grows_slowly
 
-from topiary.app.ingest.readers.html import read_page
+from topiary.app.ingest.readers.markup import read_page
 
 
 @pytest.mark.parametrize(
