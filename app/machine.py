@@ -10,6 +10,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 ROOT = _HERE.parent  # the folder that contains app, engine, store and assets
+LOOPBACK = ("127.0.0.1", "localhost", "::1")  # this machine, as a host
 LARGEST_UPLOAD = 8 << 30  # bytes that browsers may send for one corpus, unless the server has another limit
 
 

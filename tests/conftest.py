@@ -1,26 +1,44 @@
 """Fixtures every room uses: the shared corpora, and stores on both databases."""
 
+import gc
 import os
+from functools import wraps
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from topiary.app.jobs import compile_kernels
 
 # As the launcher starts workers, and before numpy is there: small products lose by threads.
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ["TOPIARY_MAPS"] = "0"  # the tests that look at maps make them
 
-hypothesis.settings.register_profile("topiary", deadline=None)  # machines are shared: what is slow has not failed
+hypothesis.settings.register_profile(
+    "topiary", deadline=None, max_examples=50
+)  # machines are shared: what is slow has not failed
 hypothesis.settings.load_profile("topiary")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_finish() -> None:
+    """What is imported now stays: the garbage collector shall not look through it again, most of a second each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_logs(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What tests delete and train is logged in a folder of theirs, not among the user's own logs."""
     os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_compiled_here() -> None:
+    """Kernels that a run in this process needs are compiled or loaded by it, and not by two more processes before."""
+    compile_kernels.start_compilers = wraps(compile_kernels.start_compilers)(lambda request, store: [])
 
 
 @pytest.fixture(scope="session")

@@ -108,6 +108,11 @@ class DocumentFilter(NamedTuple):
         return parse_identity(self.subject)
 
     @property
+    def ranked(self) -> Node | None:
+        """The topic by whose share documents are ordered: that of ``subject``, or one that has to be the strongest."""
+        return self.node or next(filter(None, (parse_condition(text).strongest for text in self.where)), None)
+
+    @property
     def reads_shares(self) -> bool:
         """Whether it depends on the shares of topics in documents."""
         return self.node is not None or self.badly or any(parse_condition(text).node for text in self.where)
@@ -180,10 +185,11 @@ def select_documents(
         Numbers of documents, of which those are selected that all filters select, in this order.
     """
     numbers: Array | None = None
-    if wanted.node is not None:
+    ranked = wanted.ranked
+    if ranked is not None:
         numbers = np.zeros(0, dtype=np.int64)
-        if hierarchy is not None and hierarchy.has(wanted.node):
-            numbers = order_documents(hierarchy, wanted.node).numbers
+        if hierarchy is not None and hierarchy.has(ranked):
+            numbers = order_documents(hierarchy, ranked).numbers
             numbers = numbers[numbers < corpus.documents]
     if wanted.text.strip():
         with_text = corpora.find_documents(db, corpus.number, wanted.text, is_wanted)

@@ -2,9 +2,9 @@
 
 A condition is written ``column=value``: a category or label by its name (``source=BBC``), a date or a number by a range
 (``date=2004..2005-06``, ``rating=3..``), a missing value by nothing (``source=``), and the share of a topic by its
-identity and a range (``L2:17=20%..``).  Both ends of a range belong to it; an end that is left out is open.  A line on
-the map of documents is written by its corners, with the number of the snapshot of the map
-(``map:6=-1.5:0.25~2:0.5~0.3:4``); it selects the documents inside.
+identity and a range (``L2:17=20%..``), or its being the strongest topic of its layer (``L2:17=strongest``).  Both ends
+of a range belong to it; an end that is left out is open.  A line on the map of documents is written by its corners,
+with the number of the snapshot of the map (``map:6=-1.5:0.25~2:0.5~0.3:4``); it selects the documents inside.
 """
 
 import re
@@ -25,6 +25,7 @@ _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _RANGE = ".."
 _LINE = re.compile(r"map:(\d{1,9})")
 _CORNER = re.compile(r"-?\d{1,5}(?:\.\d{1,2})?:-?\d{1,5}(?:\.\d{1,2})?")
+STRONGEST = "strongest"  # the value of a condition that a topic is the strongest one of its layer
 MOST_CORNERS = 30  # of a line that is written as a condition
 _FIRST_CORNERS = 400  # of a line whose corners are weighed against each other
 _FLAT = 2e-4  # of the area of the box around a line; a corner that adds less is left out
@@ -45,6 +46,11 @@ class Condition(NamedTuple):
     def node(self) -> Node | None:
         """The topic whose share is asked for; None for a condition on a column."""
         return parse_identity(self.column)
+
+    @property
+    def strongest(self) -> Node | None:
+        """The topic that has to be the strongest one of its layer; None for any other condition."""
+        return self.node if self.value == STRONGEST else None
 
     @property
     def map_snapshot(self) -> int:
@@ -73,6 +79,8 @@ class FilterSources(NamedTuple):
         Returns the column of Phi in which a topic is; raises LookupError if there is no such topic.
     read_positions : (snapshot) -> (documents, 2) array
         Returns the positions of documents on the map under a snapshot.
+    read_strongest : (layer) -> (documents,) array
+        Returns the column of Phi of the strongest topic of a layer in every document, -1 for none.
     """
 
     columns: Sequence[CorpusColumn]
@@ -80,6 +88,7 @@ class FilterSources(NamedTuple):
     read_use: Callable[[int], LayerUse]
     find_place: Callable[[Node], int]
     read_positions: Callable[[int], Array]
+    read_strongest: Callable[[int], Array]
 
 
 def parse_condition(text: str) -> Condition:
@@ -185,13 +194,15 @@ def _meet_condition(sources: FilterSources, condition: Condition) -> Array:
 
 def _has_share(sources: FilterSources, node: Node, condition: Condition) -> Array:
     """Return which documents have a share of a topic in a range; shares below 1 % count as 0."""
-    low, high = _read_ends(condition, _read_number)
+    low, high = (-np.inf, np.inf) if condition.strongest else _read_ends(condition, _read_number)
     if any(end > 1.0 for end in (low, high) if np.isfinite(end)):
         raise ReadError(f"a share is between 0 and 1, or 0% and 100%; got {str(condition)!r}")
     try:
         place = sources.find_place(node)
     except LookupError:
         raise ReadError(f"there is no topic {condition.column}; topiary topics lists those of a run") from None
+    if condition.strongest:
+        return np.asarray(sources.read_strongest(node.layer) == place)
     shares = read_topic_shares(sources.read_use(node.layer), place)
     return np.asarray((shares >= low) & (shares <= high))
 

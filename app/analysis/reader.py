@@ -16,10 +16,10 @@ import numpy as np
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import DateRange, FilterSources, parse_condition, select_by_conditions, split_ranges
-from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy
 from topiary.app.analysis.inference import open_inference
 from topiary.app.analysis.read_hierarchy import find_snapshot
-from topiary.app.analysis.shares import LayerUse, explain_no_shares, find_shares
+from topiary.app.analysis.shares import LayerUse, explain_no_shares, find_shares, find_strongest_topics
 from topiary.app.analysis.topic_reader import TopicReader
 from topiary.app.analysis.trends import (
     GroupFigure,
@@ -302,9 +302,17 @@ def _open_sources(
         use = reader.read_use(found, layer)
         return use if interval == "documents" else _add_samples(reader, run, hierarchy, use, layer)
 
+    @cache
+    def find_strongest(layer: int) -> Array:
+        use = read_shares(layer)
+        roles = () if hierarchy is None else hierarchy.roles[layer - 1]
+        return find_strongest_topics(use.layer, np.array([role == BACKGROUND for role in roles], dtype=bool))
+
     place = hierarchy.place if hierarchy is not None else lambda node: node.column
     offered = list_columns(reader.db, corpus)
-    return FilterSources(offered, read_values, read_shares, place, lambda number: reader.map_of(number).positions)
+    return FilterSources(
+        offered, read_values, read_shares, place, lambda number: reader.map_of(number).positions, find_strongest
+    )
 
 
 def _add_samples(reader: TopicReader, run: RunRow, hierarchy: Hierarchy, use: LayerUse, layer: int) -> LayerUse:

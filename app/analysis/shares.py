@@ -210,6 +210,25 @@ def read_topic_shares(use: LayerUse, column: int) -> NDArray[np.float64]:
     return found
 
 
+def find_strongest_topics(layer: LayerShares, apart: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the column of the topic with the largest share of every document, (N,); -1 where none has 1 %.
+
+    Of equal shares the first column counts.
+
+    Parameters
+    ----------
+    apart : (K,) bool array
+        Topics that count only where there are no others: those of the background.
+    """
+    n_topics = len(apart)
+    ranks = (layer.units + np.where(apart[layer.topics], 0, shares.UNITS + 1)) * n_topics + n_topics - 1 - layer.topics
+    strongest = np.full(len(layer.rest), -1, dtype=np.int64)
+    filled = np.flatnonzero(np.diff(layer.starts) > 0)
+    if len(filled):
+        strongest[filled] = n_topics - 1 - np.maximum.reduceat(ranks, layer.starts[filled]) % n_topics
+    return strongest
+
+
 class RankedDocuments(NamedTuple):
     """The documents with the largest shares of a topic, largest first: their numbers, int64, and these shares."""
 

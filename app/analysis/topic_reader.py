@@ -43,10 +43,11 @@ from topiary.store.database import Database
 from topiary.store.errors import DamagedArrays, DamagedSnapshot, NotFound
 from topiary.store.run_rows import RunRow
 from topiary.store.shares import ShareSet
-from topiary.store.snapshots import MapFacts, SnapshotRow, StoredMap
+from topiary.store.snapshots import MapFacts, SnapshotRow
 
 if TYPE_CHECKING:
     from topiary.app.analysis.journal import JournalEntry
+    from topiary.engine.document_map.areas import BoundedMap
     from topiary.engine.lens.typical import BadlyExplained, WordSums
 
 Answer = TypeVar("Answer")
@@ -228,10 +229,12 @@ class TopicReader:
         numbers, shares = ([use[place] for use in uses] for place in (0, 1))
         return RankedDocuments(np.array(numbers, dtype=np.int64), np.array(shares))
 
-    def map_of(self, snapshot: int, facts: MapFacts | None = None) -> StoredMap:
-        """Return the map of documents under a snapshot, with its ``facts`` if they have been read."""
+    def map_of(self, snapshot: int, facts: MapFacts | None = None) -> "BoundedMap":
+        """Return the map of documents under a snapshot as it is drawn, with its ``facts`` if they have been read."""
+        from topiary.engine.document_map.areas import bound_map  # loads the compiler
+
         key = snapshots.get_facts(self.db, snapshot) if facts is None else facts
-        return self.fetch("maps", key, partial(snapshots.load_map, self.db, snapshot))
+        return self.fetch("maps", key, lambda: bound_map(snapshots.load_map(self.db, snapshot).positions))
 
     def sum_words(self, corpus: CorpusRow, n_words: int) -> "WordSums":
         """Return the sums of the words of all documents of a corpus."""

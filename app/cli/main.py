@@ -48,6 +48,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run_command(argv: list[str]) -> int:
     """Run the command of an argument list and return its exit status, importing only the modules it needs."""
     arguments = build_parser().parse_args(argv)
+    from topiary.app.analysis.errors import ReadError
     from topiary.app.jobs.run_rules import NewRunError
     from topiary.engine.settings import SettingError
     from topiary.store.errors import StoreError
@@ -55,7 +56,7 @@ def _run_command(argv: list[str]) -> int:
     module, _, function = arguments.function.rpartition(".")
     try:
         return int(getattr(importlib.import_module(f"topiary.app.cli.{module}"), function)(arguments))
-    except (UserError, NewRunError, SettingError, StoreError) as error:
+    except (UserError, ReadError, NewRunError, SettingError, StoreError) as error:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
     except OSError as error:
@@ -431,6 +432,18 @@ def _add_notes(commands: "argparse._SubParsersAction[Parser]") -> None:
     subject.add_argument("--document", type=read_whole(0), metavar="NUMBER", help="a document of the corpus")
     notes.add_argument("--tag", action="store_true", help="of --add: the text is a tag")
     notes.add_argument("--author", metavar="NAME", help="of --add: who writes it (default: the user of this machine)")
+    names_help = "propose names of topics, by phrases of their documents or by a language model, or name one"
+    names = _add_command(commands, "names", "notes.names", names_help, reads=True)
+    _add_run(names)
+    names.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
+    _add_topics(names, "only this topic, such as L3:1; may be repeated")
+    act = names.add_mutually_exclusive_group()
+    act.add_argument("--give", metavar="NAME", help='name the topic of --topic so; "" takes its name away')
+    url_help = "ask a server of language models, such as http://localhost:11434/v1; prints what would be sent"
+    act.add_argument("--url", default="", help=url_help)
+    names.add_argument("--model", default="", help="of --url: the model that is asked, such as llama3.2")
+    names.add_argument("--passages", action="store_true", help="of --url: send passages of three documents too")
+    names.add_argument("--send", action="store_true", help="of --url: send what is printed without it")
     carry_help = "copy names, notes and tags of the topics of a run to the same topics of another one"
     carry = _add_command(commands, "carry", "notes.carry", carry_help, reads=True)
     carry.add_argument("run_from", metavar="RUN_FROM", help="number of the run that has them, or last")
@@ -551,6 +564,11 @@ def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     _add_allowed_hosts(parser)
     prefix_help = "the path that browsers find the server below, such as /topiary, where a proxy passes it on"
     parser.add_argument("--prefix", default="", metavar="PATH", help=prefix_help)
+    names_help = (
+        "a server of language models that analysts may ask for names of topics, such as http://localhost:11434/v1"
+    )
+    parser.add_argument("--names-url", default="", metavar="URL", help=names_help)
+    parser.add_argument("--names-model", default="", metavar="MODEL", help="of --names-url: the model that is asked")
     proxy_help = (
         "address or network of a proxy in front of the server, such as 127.0.0.1: what it says of the browser's "
         "address, of https and of the host is believed (X-Forwarded-For, -Proto, -Host); may be repeated"

@@ -1,11 +1,17 @@
-"""The commands about notes: ``topiary notes`` lists, adds and deletes them, ``topiary carry`` copies them to a run."""
+"""The commands about notes and names: ``topiary notes``, ``topiary names``, and ``topiary carry`` for another run."""
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
-from topiary.app.cli.console import UserError, find_run, notify, print_json, print_table, say
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.name_server import ask_names, find_server, write_request
+from topiary.app.analysis.reader import StoreReader
+from topiary.app.cli.console import UserError, find_run, name_topics, notify, print_json, print_table, say
+from topiary.app.export.topics import list_topics
 from topiary.app.jobs import logs
 from topiary.app.machine import find_user
+from topiary.engine.hierarchy.tree import Node
 from topiary.store import notes as notes_of
 from topiary.store.database import Database, open_existing
 from topiary.store.run_rows import RunRow
@@ -95,11 +101,66 @@ def _format_time(note: dict[str, Any]) -> str:
     return f"{note['created'].astimezone():%Y-%m-%d %H:%M}"
 
 
+def names(arguments: argparse.Namespace) -> int:
+    """Print names that are proposed for topics, ask a language model for some, or name a topic."""
+    db = open_existing(arguments.store)
+    row, reader = find_run(db, arguments.run), StoreReader(db)
+    hierarchy = reader.hierarchy_at(row)
+    try:
+        every = list_topics(hierarchy, arguments.layer, 1)
+        nodes = hierarchy.find_topics(arguments.topics or [each["topic"] for each in every if not each["light"]])
+    except LookupError as error:
+        raise UserError(str(error.args[0])) from error
+    if arguments.topics:
+        name_topics(hierarchy, nodes)
+    if arguments.give is not None:
+        return _name_topic(db, row, arguments.topics and nodes, arguments.give)
+    server = find_server(arguments.url, arguments.model) if arguments.url or arguments.model else None
+    if server is None and (arguments.passages or arguments.send):
+        raise UserError("--passages and --send are about a server; give its address with --url")
+    if server is None:
+        proposed = _find_phrases(reader, hierarchy, nodes)
+    else:
+        requests = [write_request(server, reader, hierarchy, node, passages=arguments.passages) for node in nodes]
+        if not arguments.send:
+            say("\n".join(f"POST {each.address}\n{each.body}" for each in requests))
+            notify("nothing was sent; add --send to send this")
+            return 0
+        proposed = [[{"name": name} for name in ask_names(request)] for request in requests]
+    found = [(format_identity(node), hierarchy.title(node), each) for node, each in zip(nodes, proposed, strict=True)]
+    if arguments.json:
+        print_json([dict(zip(("topic", "title", "names"), each, strict=True)) for each in found])
+        return 0
+    heads = ("topic", "title", "proposed names, and the part of its documents that have them")
+    print_table(heads, [(*each[:2], "; ".join(map(_write_name, each[2]))) for each in found], "there are no topics")
+    notify(f"name a topic with topiary names {row.number} --topic ID --give NAME")
+    return 0
+
+
+def _write_name(facts: dict[str, Any]) -> str:
+    return f"{facts['name']} ({facts['part']:.0%})" if "part" in facts else facts["name"]
+
+
+def _find_phrases(reader: StoreReader, hierarchy: Hierarchy, nodes: Sequence[Node]) -> list[list[dict[str, Any]]]:
+    from topiary.app.analysis.topic_names import propose_names  # loads SciPy
+
+    found = {layer: propose_names(reader, hierarchy, layer) for layer in dict.fromkeys(node.layer for node in nodes)}
+    return [[each._asdict() for each in found[node.layer].get(node, ())] for node in nodes]
+
+
+def _name_topic(db: Database, row: RunRow, nodes: Sequence[Node], name: str) -> int:
+    if len(nodes) != 1:
+        raise UserError("--give names one topic; give --topic with its number, such as --topic L1:4")
+    topic, given = f"topic {format_identity(nodes[0])}", " ".join(name.split())
+    notes_of.set_label(db, row.number, nodes[0].layer, nodes[0].column + 1, given)
+    logs.record_action(db.place, f"named {topic} of run {row.number} {given}")
+    say(f"named {topic} {given}" if given else f"{topic} has no name now")
+    return 0
+
+
 def carry(arguments: argparse.Namespace) -> int:
     """Copy names, notes and tags of the topics of a run to the same topics of another one."""
     from topiary.app.analysis.carry import carry_annotations, describe_carried, summarize_carrying
-    from topiary.app.analysis.hierarchy import format_identity
-    from topiary.app.analysis.reader import StoreReader
 
     db = open_existing(arguments.store)
     rows = find_run(db, arguments.run_from), find_run(db, arguments.run_to)

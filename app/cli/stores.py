@@ -74,8 +74,11 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
 
 def _serve_store(arguments: argparse.Namespace) -> None:
     """Serve the store after checking passwords and the address."""
+    from topiary.app.analysis.name_server import find_server
     from topiary.app.server.access import PasswordFiles, check_open_address
 
+    is_named = arguments.names_url or arguments.names_model
+    names = find_server(arguments.names_url, arguments.names_model) if is_named else None
     files = PasswordFiles(arguments.password_file, arguments.viewer_password_file, warn=notify)
     passwords = files.read()
     check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is started
@@ -95,6 +98,7 @@ def _serve_store(arguments: argparse.Namespace) -> None:
         largest_upload=arguments.largest_upload << 20,
         prefix=arguments.prefix,
         behind_proxy=arguments.behind_proxy,
+        names=names,
     )
 
 

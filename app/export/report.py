@@ -202,6 +202,7 @@ def render_report(
         lead=_write_lead(hierarchy, corpus, row),
         hierarchy=hierarchy,
         topics=[ReportTopic(node, found.get(node, ())) for node in nodes],
+        apart=choice.without,
         tree=draw_tree(hierarchy, choice, theme=LIGHT).svg,
         facts=_list_facts(db, row, corpus, hierarchy) | ({"Time and groups": trends.note} if trends.note else {}),
         trends=trends,

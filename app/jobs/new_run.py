@@ -96,7 +96,7 @@ def prepare_run(db: Database, request: RunRequest) -> dict[str, Any]:
         )
         if on:
             _check_where(on, db.url, request.model, config, row, whole=request.whole)
-        edits = _plan_edits(db, row, request, config, steps)
+        edits = plan_edits(db, row, request, config, steps)
     except NewRunError:
         raise
     except (LookupError, ValueError) as error:
@@ -115,8 +115,8 @@ def prepare_run(db: Database, request: RunRequest) -> dict[str, Any]:
     }
 
 
-def _plan_edits(db: Database, corpus: CorpusRow, request: RunRequest, config: Any, steps: int) -> list[NewEdit]:
-    """Return the edits that a run begins with."""
+def plan_edits(db: Database, corpus: CorpusRow, request: RunRequest, config: Any, steps: int) -> list[NewEdit]:
+    """Return the edits that a run begins with; ValueError if it cannot follow its guide."""
     if request.guide is None:
         return list(request.edits)
     from topiary.app.jobs.edit_orders import check_model, plan_guide  # other runs do without

@@ -9,9 +9,14 @@
     ban: [year, mr]
 
 Each topic becomes one of layer 1, made from its words soon after the first steps, and has its name; topics with the
-same parent are placed below one topic of layer 2, which has the name of the parent.
+same parent are placed below one topic of layer 2, which has the name of the parent.  The same in lines, for forms:
+
+    Sport > Doping: doping, kenteris, thanou
+    Aid: tsunami, aid, relief
+    ban: year, mr
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,6 +75,23 @@ def parse_guide(text: str, name: str = "the guide") -> TopicGuide:
             f"{where} is no YAML ({getattr(error, 'problem', None) or error}); see the guide's page on steering"
         ) from error
     return convert_guide(values, name)
+
+
+def read_lines(text: str) -> TopicGuide | None:
+    """Return the guide in a text of one topic a line, or of YAML; None for an empty text."""
+    if re.search(r"^(topics|ban):[ \t]*(\[|\r?$)", text, re.MULTILINE):
+        return parse_guide(text)
+    topics: list[dict[str, Any]] = []
+    ban: list[str] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, colon, words = line.rpartition(":")
+        parent, _, own = name.rpartition(">")
+        listed = [word for word in re.split(r"[\s,]+", words) if word]
+        if colon and name.strip() == "ban":
+            ban += listed
+        else:
+            topics.append({"name": own, "words": listed, "parent": parent})
+    return convert_guide({"topics": topics, "ban": ban}) if topics or ban else None
 
 
 def convert_guide(values: Any, name: str = "the guide") -> TopicGuide:

@@ -89,6 +89,30 @@ class RunTopics:
         columns = ["topic", "layer", "rank", "weight", "share", "npmi", "light", "title", "name", "words"]
         return pd.DataFrame(rows, columns=columns).set_index("topic")
 
+    def propose_names(self, layer: int | None = None, *, minibatch: int | None = None) -> pd.DataFrame:
+        """Return phrases of two or three words that are typical of the documents of topics, to be accepted one by one.
+
+        Parameters
+        ----------
+        layer : int, optional
+            Number of the layer; all layers by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The title of the topic, the name, the ``part`` of the documents of the topic that have it, counted by their
+            shares of the topic, and how many ``times`` as many these are as of other documents; by topic, the most
+            popular first, at most three of each.  :meth:`rename_topic` accepts one.
+        """
+        from topiary.app.analysis.topic_names import propose_names  # loads SciPy
+
+        hierarchy, rows = self.hierarchy(minibatch), []
+        for number in range(1, hierarchy.n_layers + 1) if layer is None else [layer]:
+            hierarchy.at_rank(number, 1)  # LookupError for a layer that is not there
+            found = propose_names(self._reader, hierarchy, number)
+            rows += [(format_identity(node), hierarchy.title(node), *each) for node in found for each in found[node]]
+        return pd.DataFrame(rows, columns=["topic", "title", "name", "part", "times"]).set_index("topic")
+
     def column_topics(self, layer: int | None = None, *, words: int = 12, minibatch: int | None = None) -> pd.DataFrame:
         """Return the topics of columns of the double DEF, groups of columns of a table, the most popular first.
 

@@ -18,6 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from topiary.app.analysis.carry import CarriedTopic, carry_annotations
 from topiary.app.analysis.comparison import Comparison
 from topiary.app.analysis.errors import ReadError
+from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.name_server import NameRequest, ask_names
 from topiary.app.analysis.predictions import Classified, store_predictions
 from topiary.app.analysis.refinements import SHARE, refine_run
 from topiary.app.ingest.column_kinds import change_kind
@@ -292,6 +294,12 @@ class Actions:
         notes.set_label(self._writing(), run, layer, topic, text)
         self._record(f"named topic L{layer}:{topic} of run {run} {text}")
         self.feed.relabel(run)
+
+    def ask_names(self, run: int, topic: Node, request: NameRequest) -> list[str]:
+        """Send a request for names of a topic, and return the answer; ReadError if there is none."""
+        self._writing()
+        self._record(f"asked {request.address} for names of topic {format_identity(topic)} of run {run}")
+        return ask_names(request)
 
     def match_topics(self, run_a: int, run_b: int, decision: notes.MatchDecision) -> None:
         """Save a decision about which topics of two runs match."""

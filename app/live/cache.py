@@ -19,7 +19,6 @@ from topiary.store import runs
 from topiary.store.arrays import Array
 from topiary.store.database import Database
 from topiary.store.points import Point
-from topiary.store.snapshots import StoredMap
 
 CacheKey = TypeVar("CacheKey")
 CacheValue = TypeVar("CacheValue")
@@ -135,11 +134,6 @@ def count_bytes(hierarchy: Hierarchy) -> int:
     return sum(int(array.nbytes) for array in arrays.values())
 
 
-def count_map_bytes(stored: StoredMap) -> int:
-    """Return the size of a map's arrays in bytes."""
-    return int(stored.positions.nbytes + stored.topics.nbytes)
-
-
 def count_value_bytes(values: Array) -> int:
     """Return the size of the values of a column in bytes, with that of texts, which an array does not count."""
     return int(values.nbytes) + (sum(map(getsizeof, values.tolist())) if values.dtype == object else 0)
@@ -170,9 +164,10 @@ class SharedMemory:
             "explained": Cache(4),
             "samples": Cache(200_000_000, attrgetter("size"), least=1),
             "columns": Cache(200_000_000, count_value_bytes, least=1),
-            "maps": Cache(64 << 20, count_map_bytes, least=1),
+            "maps": Cache(64 << 20, attrgetter("positions.nbytes"), least=1),
             "word sums": Cache(8),
             "topic documents": Cache(400),
+            "topic names": Cache(24),
         }
 
     def fetch(self, kind: str, key: Any, make: Callable[[], Any]) -> Any:

@@ -21,7 +21,7 @@ WHY_REFUSED = "You only look here: the analysts' password allows changes"
 CHANGES = (
     "pause", "resume", "resume-here", "stop", "move", "delete", "rename", "demo", "new", "add", "fork", "supervise",
     "start", "make", "train-more", "more-seeds", "refine",
-    "note-add", "note-change", "note-delete", "carry",
+    "note-add", "note-change", "note-delete", "carry", "send-names",
     "steer", "apply-edits", "undo-edit",
     "kind", "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip

@@ -1,6 +1,5 @@
 """The page of documents: the table of the corpus, one of its documents or a visitor's text with its topics."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -69,6 +68,7 @@ _WATCHED = (
     "table_page",
     "near",
     "explained",
+    "colour",
 )
 _NO_TOPICS = "This run has no topics yet; documents can be placed after its first snapshot."
 COMPILING = "Compiling the kernels that place documents, about 20 s, once on this machine …"
@@ -100,7 +100,8 @@ class DocumentsPage(MessagePart):
         self._neighbours_of: Placement | None = None  # the placement whose neighbours are being fetched
         self._head, self._form, self._answer = (Board(on_message=self.handle, sheets=SHEETS) for _ in range(3))
         self._between = Interpolation(context, self._draw_head)
-        self._table = DocumentTable(context, SHEETS, self._draw_head)
+        self._table = DocumentTable(context, SHEETS, self._follow_table)
+        self._map = MapTab(context, self._table)
         self._notes = DocumentNotes(context, SHEETS)
         self._search = DocumentSearch(context, self._draw_form)
         self.page = pn.Column(
@@ -109,7 +110,6 @@ class DocumentsPage(MessagePart):
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
-        self._map = MapTab(context)  # which follows the view itself
         self._choose()
 
     # ------------------------------------------------------------- changes
@@ -136,7 +136,7 @@ class DocumentsPage(MessagePart):
 
     def _choose(self) -> None:
         """Show the chosen part of the page, and request what is missing."""
-        parts = [self._head, *self._list_parts()]
+        parts = self._list_parts()
         if list(self.page) != parts:
             self.page[:] = parts
         self._draw_head()
@@ -144,6 +144,8 @@ class DocumentsPage(MessagePart):
             self._between.choose()
             return
         if self._view.tab == MAP and self._has_run():
+            self._table.choose()
+            self._map.follow()
             return
         if self._view.tab == FORM:
             self._fetch_kind()
@@ -163,17 +165,23 @@ class DocumentsPage(MessagePart):
             self._draw_answer()
             self._fetch_neighbours()
 
-    def _list_parts(self) -> Sequence[Viewable]:
+    def _list_parts(self) -> list[Viewable]:
         tab = self._view.tab
         if tab == MAP and self._has_run():
             return self._map.parts
         if tab == BETWEEN:
-            return list(self._between.boards)
+            return [self._head, *self._between.boards]
         if tab == FORM:
-            return [self._form, self._answer]
+            return [self._head, self._form, self._answer]
         if not self._has_run():
-            return [self._answer]
-        return [self._table.bar, self._notes.board, self._answer] if self._view.documents else [self._table.board]
+            return [self._head, self._answer]
+        if self._view.documents:
+            return [self._head, self._table.bar, self._notes.board, self._answer]
+        return [self._head, self._table.board]
+
+    def _follow_table(self) -> None:
+        self._draw_head()
+        self._map.follow()
 
     def _has_run(self) -> bool:
         return self._context.feed.run(self._view.run) is not None
@@ -387,7 +395,7 @@ class DocumentsPage(MessagePart):
         self._search.find(value)
 
     @on("tab")
-    def _choose_tab(self, value: Literal["", "between", "form", "map"]) -> None:
+    def _choose_tab(self, value: Literal["", "between", "topics", "map"]) -> None:
         if value:
             self._view.tab = value
         else:

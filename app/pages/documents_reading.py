@@ -30,6 +30,7 @@ from topiary.app.ingest.readers.documents import read_contents
 from topiary.app.ingest.source import Unreadable
 from topiary.app.ingest.text.encodings import find_marked_encoding
 from topiary.app.live.feed import TROUBLE
+from topiary.app.pages.filters import open_documents
 from topiary.app.pages.session import LONGEST_QUERY, Context
 from topiary.app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from topiary.app.views.documents.documents_form import ListedDocument, SearchState
@@ -41,7 +42,7 @@ from topiary.engine.hierarchy import paths
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs, shares
 from topiary.store.corpora import Document
-from topiary.store.corpus_rows import CorpusRow
+from topiary.store.corpus_rows import CATEGORY, DATE, CorpusRow
 from topiary.store.errors import DamagedArrays, NotFound
 from topiary.store.full_text import TextQuery
 from topiary.store.shares import LayerShares
@@ -213,6 +214,7 @@ def _place_appended(context: Context, hierarchy: Hierarchy, corpus: CorpusRow) -
 def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[DocumentRow]:
     """Return the rows of a page of the table; only the blocks of its documents are read."""
     corpus, numbers = selected.corpus, selected.selection.read_page(page, PAGE_ROWS)
+    facts = _describe_rows(context, corpus, numbers)
     documents = corpora.read_documents(context.db, corpus.number, numbers)
     counts = corpora.read_counts(context.db, corpus.number, numbers)
     totals = [float(counts.values[start:end].sum()) for start, end in pairwise(counts.starts.tolist())]
@@ -221,10 +223,25 @@ def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[
     return [
         DocumentRow(
             each.number, _entitle(each), each.label or "", total, bool(each.text.strip()), picture,
-            tuple(islice(find_contexts(each, query), CONTEXTS)),
+            tuple(islice(find_contexts(each, query), CONTEXTS)), about,
         )
-        for each, total, picture in zip(documents, totals, pictures, strict=True)
+        for each, total, picture, about in zip(documents, totals, pictures, facts, strict=True)
     ]  # fmt: skip
+
+
+def _describe_rows(context: Context, corpus: CorpusRow, numbers: Sequence[int]) -> list[str]:
+    """Return the day and the group of documents, by the first column of either kind, as far as they have them."""
+    sources = open_documents(context, corpus, None).sources
+    facts: list[list[str]] = [[] for _ in numbers]
+    for kind in (DATE, CATEGORY):
+        column = next((each for each in sources.columns if each.kind == kind), None)
+        values = [] if column is None else sources.read_column(column)[list(numbers)].tolist()
+        for about, value in zip(facts, values, strict=False):
+            if kind == DATE and value > np.iinfo(np.int64).min:
+                about.append(str(np.datetime64(value, "ms").astype("datetime64[D]")))
+            elif column is not None and kind == CATEGORY and value >= 0:
+                about.append(column.levels[value])
+    return [" · ".join(about) for about in facts]
 
 
 def must_compile_rows(context: Context, run: int, snapshot: int, numbers: Sequence[int]) -> bool:

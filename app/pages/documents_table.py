@@ -1,6 +1,7 @@
 """The table of the corpus on the documents page, and the bar above a document that is read."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from topiary.app.views.documents.document_table import (
     draw_reader_bar,
     draw_table,
 )
+from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.text import end_sentence, escape
 
 COMPILING = "The strongest topics follow when their code is compiled (about 20 s, only once on this machine) …"
@@ -53,10 +55,14 @@ class DocumentTable(MessagePart):
     sheets : list of str
         Style sheets of the boards.
     changed : callable
-        Called when the topics in use may have changed.
+        Called when the topics in use may have changed, and while the map is on screen, when anything has.
 
     Attributes
     ----------
+    request : TableRequest or None
+        The selection on its way or shown.
+    fault, note : str
+        Why there is no selection, and what is special about it; may be empty.
     board : Board
         The table.
     bar : Board
@@ -68,17 +74,17 @@ class DocumentTable(MessagePart):
         self._changed = changed
         self.board = Board(on_message=self.handle, sheets=sheets)
         self.bar = Board(on_message=self.handle, sheets=sheets)
-        self._request: TableRequest | None = None  # the selection on its way or shown
+        self.request: TableRequest | None = None
         self._selected: SelectedDocuments | None = None
         self._page = -1  # the page whose rows are on their way or shown
         self._shown: ShownRows | None = None
         self._strongest: dict[int, tuple[StrongestTopic | None, ...]] = {}
         self._placing = False
-        self._fault = self._note = ""
+        self.fault = self.note = ""
         self._title = ""  # of the document that is read
         self._read, self._must_focus = -1, False
-        self._refine = CorpusRefiner(context, self._draw, self._list_conditions, lambda: self._view.query)
-        tables = TableSaver(context, lambda: self.board, self._list_conditions)
+        self._refine = CorpusRefiner(context, self._draw, self.list_conditions, lambda: self._view.query)
+        tables = TableSaver(context, lambda: self.board, self.list_conditions)
         self.helpers = tables, self._refine, DocumentFilters(context)
 
     @property
@@ -86,14 +92,25 @@ class DocumentTable(MessagePart):
         """The topics in use; None where there are none yet."""
         return None if self._selected is None else self._selected.hierarchy
 
+    @property
+    def selected(self) -> SelectedDocuments | None:
+        """The documents that the request selects; None until they are known."""
+        selected = self._selected
+        return selected if selected is not None and selected.request == self.request else None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is known which documents are selected, or why none can be."""
+        return self.selected is not None or bool(self.fault)
+
     def choose(self) -> None:
         """Show what the view asks for, and request what is missing."""
         view = self._view
         subject = view.subject[0] if view.subject else ""
         wanted = DocumentFilter(view.query, view.label, subject, view.where, view.explained == "badly")
         request = TableRequest(view.run, view.snapshot, wanted)
-        if request != self._request:
-            before, self._request, self._page, self._fault = self._request, request, -1, ""
+        if request != self.request:
+            before, self.request, self._page, self.fault = self.request, request, -1, ""
             if before is None or before[:2] != request[:2]:
                 self._forget_topics()
             is_wanted = partial(self._is_wanted, request)
@@ -107,7 +124,7 @@ class DocumentTable(MessagePart):
 
     def forget(self) -> None:
         """Forget the request, so that newer topics are used from now on."""
-        self._request = None
+        self.request = None
 
     def entitle(self, title: str) -> None:
         """Remember the title of the document that is read, for quotations."""
@@ -117,18 +134,18 @@ class DocumentTable(MessagePart):
     # -------------------------------------------------------------- requests
 
     def _is_wanted(self, request: TableRequest) -> bool:
-        return request == self._request
+        return request == self.request
 
     def _forget_topics(self) -> None:
-        self._strongest, self._note = {}, ""
+        self._strongest, self.note = {}, ""
         if self._selected is not None and self._selected.request.run != self._view.run:
             self._selected, self._shown, self._read = None, None, -1
 
     def _receive_selection(self, request: TableRequest, selected: SelectedDocuments | Failure) -> None:
-        if request != self._request:
+        if request != self.request:
             return
         if isinstance(selected, Failure):
-            self._fault = selected.sentence
+            self.fault = selected.sentence
         else:
             self._selected = selected
             self._changed()
@@ -141,8 +158,8 @@ class DocumentTable(MessagePart):
 
     def _fetch_rows(self) -> None:
         """Fetch the rows of the page of the table, unless a document is read."""
-        selected = self._selected
-        if selected is None or selected.request != self._request or self._view.documents:
+        selected = self.selected
+        if selected is None or self._is_reading:
             return
         page = self._find_page(selected)
         if page != self._page:
@@ -156,7 +173,7 @@ class DocumentTable(MessagePart):
         if selected is not self._selected or page != self._page:
             return
         if isinstance(rows, Failure):
-            self._fault = rows.sentence
+            self.fault = rows.sentence
         else:
             self._shown = ShownRows(selected, page, rows)
             self._fetch_topics()
@@ -183,7 +200,7 @@ class DocumentTable(MessagePart):
             return
         start = self._context.later
         if must_compile is True:
-            self._note, start = COMPILING, self._context.in_turn  # others must not wait for the compiler
+            self.note, start = COMPILING, self._context.in_turn  # others must not wait for the compiler
             self._draw()
         work = partial(try_work, place_rows, self._context, hierarchy.run, hierarchy.snapshot, numbers)
         start(work, partial(self._receive_topics, selected), self._end_placing)
@@ -193,12 +210,12 @@ class DocumentTable(MessagePart):
     ) -> None:
         self._placing = False
         if isinstance(placed, Failure):
-            self._note = placed.sentence
+            self.note = placed.sentence
         elif self._is_of_same_topics(selected):
             if len(self._strongest) > _MOST_PLACED:
                 self._strongest = {}
             self._strongest |= placed
-            self._note = ""
+            self.note = ""
             self._fetch_topics()
         else:
             self._fetch_topics()
@@ -214,53 +231,64 @@ class DocumentTable(MessagePart):
 
     # --------------------------------------------------------------- drawing
 
+    @property
+    def _is_reading(self) -> bool:
+        return bool(self._view.documents) and self._view.tab != MAP
+
     def _draw(self) -> None:
-        if self._view.documents:
+        if self._view.tab == MAP:
+            self._changed()
+        elif self._is_reading:
             self.bar.html = self._draw_bar(self._view.documents[0])
         else:
             self.board.html = self._draw_table()
 
     def _draw_table(self) -> str:
-        shown, request = self._shown, self._request
-        if self._fault or request is None:
+        request = self.request
+        if self.fault or request is None:
             clear = draw_clear_button() if request is not None and request.wanted != DocumentFilter() else ""
-            fault = f'<p class="dc-read" role="status">{escape(end_sentence(self._fault))}</p>' if self._fault else ""
+            fault = f'<p class="dc-read" role="status">{escape(end_sentence(self.fault))}</p>' if self.fault else ""
             return f'<section class="dc-card">{fault}{clear}</section>'
-        if shown is None:
+        page = self.describe_page(request.wanted.ranked.layer if request.wanted.ranked is not None else 1)
+        if page is None:
             return draw_table(TablePage(wanted=request.wanted))
-        selected, layer = shown.selected, request.wanted.node.layer if request.wanted.node is not None else 1
         focus, self._must_focus = self._must_focus, False
-        return draw_table(
-            TablePage(
-                wanted=request.wanted,
-                total=selected.selection.total if selected.request == request else None,
-                documents=selected.corpus.documents,
-                page=shown.page,
-                rows=shown.rows,
-                labels=selected.corpus.label_names,
-                hierarchy=None if selected.hierarchy is None else self._context.feed.update_names(selected.hierarchy),
-                strongest={
-                    number: topic
-                    for number, topics in self._strongest.items()
-                    if layer <= len(topics) and (topic := topics[layer - 1]) is not None
-                },
-                note=" ".join(filter(None, (self._note, selected.note))),
-                link=to_query(self._view),
-                read=self._read,
-                focus=focus,
-                columns=selected.columns,
-                scores={row.number: float(selected.scores[row.number]) for row in shown.rows}
-                if selected.scores is not None
-                else {},
-                has_shares=selected.has_shares,
-                conditions=(*self._view.where, *self._list_conditions()),
-                refining=self._refine.busy,
-            )
+        return draw_table(replace(page, focus=focus))
+
+    def describe_page(self, layer: int) -> TablePage | None:
+        """Return the page of the table with the strongest topics of a layer; None until its rows are known."""
+        shown, request = self._shown, self.request
+        if shown is None or request is None:
+            return None
+        selected = shown.selected
+        return TablePage(
+            wanted=request.wanted,
+            total=selected.selection.total if selected.request == request else None,
+            documents=selected.corpus.documents,
+            page=shown.page,
+            rows=shown.rows,
+            labels=selected.corpus.label_names,
+            hierarchy=None if selected.hierarchy is None else self._context.feed.update_names(selected.hierarchy),
+            strongest={
+                number: topic
+                for number, topics in self._strongest.items()
+                if layer <= len(topics) and (topic := topics[layer - 1]) is not None
+            },
+            note=" ".join(filter(None, (self.note, selected.note))),
+            link=to_query(self._view, without=("tab",)),
+            read=self._read,
+            columns=selected.columns,
+            scores={row.number: float(selected.scores[row.number]) for row in shown.rows}
+            if selected.scores is not None
+            else {},
+            has_shares=selected.has_shares,
+            conditions=(*self._view.where, *self.list_conditions()),
+            refining=self._refine.busy,
         )
 
     def _draw_bar(self, document: int) -> str:
-        selected = self._selected
-        if selected is None or selected.request != self._request:
+        selected = self.selected
+        if selected is None:
             return draw_reader_bar(ReaderPlace(document, self._title, None, None, None, None, is_filtered=False))
         selection = selected.selection
         return draw_reader_bar(
@@ -277,7 +305,7 @@ class DocumentTable(MessagePart):
 
     # -------------------------------------------------------------- messages
 
-    def _list_conditions(self) -> tuple[str, ...]:
+    def list_conditions(self) -> tuple[str, ...]:
         """Return the filters by label and topic as conditions."""
         view, selected = self._view, self._selected
         found = [f"{topic}=0.5%.." for topic in view.subject]  # every share that is stored
@@ -334,8 +362,8 @@ class DocumentTable(MessagePart):
     @on("back")
     def _go_back(self) -> None:
         """Go back to the page of the table with the document that was read, and to its row."""
-        selected, page = self._selected, self._view.table_page
-        if self._view.documents and selected is not None and selected.request == self._request:
+        selected, page = self.selected, self._view.table_page
+        if self._view.documents and selected is not None:
             place = selected.selection.find_place(self._view.documents[0])
             page = page if place is None else place // PAGE_ROWS + 1
         self.leave(page)

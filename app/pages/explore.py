@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 import panel as pn
 from panel.viewable import Viewable
 
+from topiary.app.analysis.filters import Condition
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
+from topiary.app.analysis.refinements import SHARE
 from topiary.app.export import trees
 from topiary.app.pages.components import Board, Message, TreeView
 from topiary.app.pages.explore_reading import (
@@ -39,6 +41,7 @@ from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
 from topiary.app.pages.session import CHOICES, DEFAULTS, Context
 from topiary.app.pages.topic_documents import TopicDocuments
+from topiary.app.pages.topic_names import NameProposer
 from topiary.app.pages.topic_trends import TopicTrends
 from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.explore.cards import (
@@ -88,7 +91,7 @@ from topiary.app.views.tree.opening import (
     list_top_topics,
 )
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree, reveal_topic
-from topiary.app.views.tree.tiles import TileRows, TilesChoice, describe_shares, draw_tiles
+from topiary.app.views.tree.tiles import TileRows, TilesChoice, describe_shares, draw_tiles, has_tiles
 from topiary.app.views.tree.tree_svg import draw_more_offer
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.notes import NewNote
@@ -157,7 +160,8 @@ class ExplorePage(TreePage):
         self._tables = TableSaver(context, lambda: self._controls)
         self._refine = CorpusRefiner(context, self._redraw_detail)
         self._notes = NoteWriter(context, self._prepare_notes, self._show_notes)
-        self.helpers = self._tables, self._reports, self._refine, self._notes, DocumentFilters(context)
+        self._names = NameProposer(context, lambda: self._original, self._redraw_detail)
+        self.helpers = self._tables, self._reports, self._refine, self._notes, self._names, DocumentFilters(context)
         self.page = pn.Row(
             self._controls, self._list, self._tops, self._tree, self._offer, self._detail, self._foot,
             css_classes=["ex-page"], sizing_mode="stretch_width", margin=0,
@@ -365,7 +369,9 @@ class ExplorePage(TreePage):
 
     @on("map")
     def _show_on_map(self, topic: Node) -> None:
-        self._put(page="documents", tab=MAP, layer=topic.layer, topic=topic.column + 1)
+        own = str(Condition(format_identity(topic), f"{100 * SHARE:g}%.."))
+        where = self._view.where if own in self._view.where else (*self._view.where, own)
+        self._put(page="documents", tab=MAP, where=where, table_page=1)
 
     @on("root")
     def _make_root(self, hierarchy: Hierarchy, topic: Node) -> None:
@@ -570,7 +576,7 @@ class ExplorePage(TreePage):
         is_chosen = self._view.picture == "topics" and all(
             getattr(self._view, field) == DEFAULTS[field] for field in _TREE_FIELDS
         )
-        return is_chosen and hierarchy.n_layers > 1 and hierarchy.image_shape is None
+        return is_chosen and has_tiles(hierarchy)
 
     def _name_picture(self, hierarchy: Hierarchy) -> str:
         if self._is_tiled(hierarchy):
@@ -724,7 +730,7 @@ class ExplorePage(TreePage):
             closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
             using=self._looks.count(hierarchy, node, MUCH),
             trend="" if trend is None else draw_small_trends(trend),
-            whole=WHOLE in split_tab(self._view.tab),
+            whole=WHOLE in split_tab(self._view.tab), naming=self._names.offer(hierarchy, node),
         )  # fmt: skip
         self._detail.html = draw_topic(hierarchy, node, self._choose_threshold(), documents, state)
 

@@ -1,9 +1,8 @@
 """What the map of documents does in other threads: reading and colouring it, and describing a selection."""
 
 import hashlib
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -11,73 +10,95 @@ import numpy as np
 from topiary.app.analysis.document_map import find_facts
 from topiary.app.analysis.document_table import make_title
 from topiary.app.analysis.errors import ReadError
-from topiary.app.analysis.filters import Condition
-from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from topiary.app.analysis.filters import FilterSources, split_ranges
+from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.read_hierarchy import find_snapshot
-from topiary.app.analysis.refinements import SHARE
 from topiary.app.analysis.trends import DocumentGroups, group_documents
-from topiary.app.analysis.typical import TypicalTopic, find_typical_topics, find_typical_words, sum_corpus_words
+from topiary.app.analysis.typical import (
+    TypicalTopics,
+    TypicalWords,
+    find_typical_topics,
+    find_typical_words,
+    sum_corpus_words,
+)
+from topiary.app.pages.documents_reading import TableRequest
 from topiary.app.pages.filters import open_documents
 from topiary.app.pages.session import Context
-from topiary.app.views.document_map import PackedMap, list_captions, pack_map
-from topiary.app.views.documents.map_page import ListedPoint, MapColours, MapLegend, MapRegion, SelectionSummary
+from topiary.app.views.document_map import PackedMap, pack_map
+from topiary.app.views.documents.map_page import (
+    DateHistogram,
+    GroupChoice,
+    GroupCount,
+    LeadingGroup,
+    MapColours,
+    MapLegend,
+    MapSelection,
+    TopicCount,
+)
 from topiary.app.views.palette import LIVE
 from topiary.app.views.runs.notices import explain_missing_run
-from topiary.app.views.tree.map_svg import assign_hues, choose_families, group_topics, trace_parents
+from topiary.app.views.tree.map_svg import Family, assign_hues
 from topiary.engine.contract import Array
-from topiary.engine.document_map.areas import Island, find_islands
-from topiary.engine.document_map.layout import DocumentMap
+from topiary.engine.document_map.areas import BoundedMap, TopicPlace, find_places
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.groups import bin_numbers
 from topiary.store import corpora
 from topiary.store.columns import find_column
 from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER, CorpusColumn, CorpusRow
-from topiary.store.errors import DamagedArrays, NotFound, StoreError
-from topiary.store.run_rows import RunRow
+from topiary.store.errors import DamagedArrays, NotFound
 from topiary.store.snapshots import MapFacts, SnapshotRow
 
 POINTS = "points"  # the path below which the server sends them
 N_HUES = len(LIVE.hues)
 N_BINS = 5  # ranges of a number or a date with more values than there are colours
-LISTED = 12  # documents, topics and words of a selection
-WORDS = 18
-MOST_EXPORTED = 20_000  # documents of a file that the browser saves
-_REGIONS = 60  # in the table
+WORDS = 12  # typical of a selection
+LEAST_DOCUMENTS = 25  # whose strongest topic a topic is that has a caption; fewer in a small corpus
+FEW_CAPTIONS = 4  # a layer with fewer is not the one that is shown first
+_SMALL = 40  # documents of the corpus for each of those
+_MOST_GROUPS = 3  # columns with a list of their groups
+_MOST_LEVELS = 300  # groups of a column with a list of them
+_LISTED = 60  # the largest groups, which are in the list
+_BARS = 36  # of the histogram of dates
 _NO_MAP = "The documents of this run have no map yet."
 _TRAINING = "The map of documents is made when the run has ended; it can be made now from the newest snapshot."
 _COMING = "The map of documents is being made; a rough one appears first."
 _NO_DATE = np.iinfo(np.int64).min
+_DAY = 86_400_000  # milliseconds
 
 
 class MapRequest(NamedTuple):
-    """What a visitor wants to see: fields of the view, see `app.pages.session.View`; ``topic`` is None for none."""
+    """What a visitor wants to see: the documents that the table lists, and the column by which they are coloured."""
 
-    run: int
-    snapshot: int
-    where: tuple[str, ...]
-    topic: Node | None
+    table: TableRequest
     colour: str
-
-    @property
-    def conditions(self) -> tuple[str, ...]:
-        """The conditions on documents, with that on the share of the chosen topic."""
-        if self.topic is None:
-            return self.where
-        own = str(Condition(format_identity(self.topic), f"{100 * SHARE:g}%.."))
-        return self.where if own in self.where else (*self.where, own)
 
 
 class ReadMap(NamedTuple):
-    """A stored map, and what follows from it alone.
+    """A stored map, and what follows from it and the shares of its documents alone.
 
-    ``families`` is the hue of each parent that has one, from 1, ``hues`` that of each topic of layer 1, 0 for grey.
+    Attributes
+    ----------
+    strongest : sequence of (N,) int arrays
+        By layer: the column of the strongest topic of each document, -1 for none; empty without stored shares.
+    places : sequence of sequences of TopicPlace
+        By layer, the topics with a caption first.
+    layer : int
+        By whose topics documents are coloured, and whose captions are shown first.
+    hues : mapping of Node to int
+        The hues, from 1, of the topics of that layer with most documents.
     """
 
     facts: MapFacts
-    document_map: DocumentMap
-    islands: Sequence[Island]
-    families: dict[Node, int]
-    hues: list[int]
+    bounded: BoundedMap
+    strongest: Sequence[Array]
+    places: Sequence[Sequence[TopicPlace]]
+    layer: int
+    hues: Mapping[Node, int]
+
+    @property
+    def least(self) -> int:
+        """The least number of documents of a topic with a caption."""
+        return _find_least(len(self.bounded.positions))
 
 
 class MapAnswer(NamedTuple):
@@ -96,6 +117,7 @@ class MapAnswer(NamedTuple):
     url : str
         Where the browser finds the points.
     captions : list of dict
+        As the browser reads them, by layer, those with most documents first.
     columns : sequence of str
         Names of the columns for conditions.
     selected : (N,) bool array or None
@@ -112,24 +134,28 @@ class MapAnswer(NamedTuple):
     url: str = ""
     colours: MapColours = MapColours()
     captions: Sequence[dict[str, object]] = ()
-    regions: Sequence[MapRegion] = ()
     columns: Sequence[str] = ()
+    groups: Sequence[GroupChoice] = ()
+    dates: DateHistogram | None = None
+    said: MapSelection = MapSelection()
     selected: Array | None = None
 
 
-def read_map(context: Context, request: MapRequest, before: ReadMap | None) -> MapAnswer:
+def read_map(context: Context, request: MapRequest, before: ReadMap | None, numbers: Array | None) -> MapAnswer:
     """Return the map for a request, and have it made if it is missing; this waits for the store.
 
     Parameters
     ----------
     before : ReadMap or None
         The map that was read last, which is not read again unless it has changed.
+    numbers : (n,) int array or None
+        Numbers of the documents that are selected; None for all.
     """
-    row = context.feed.run(request.run)
+    row = context.feed.run(request.table.run)
     if row is None:
-        return MapAnswer(request, explain_missing_run(request.run))
+        return MapAnswer(request, explain_missing_run(request.table.run))
     try:
-        snapshot = find_snapshot(context.db, row.number, request.snapshot)
+        snapshot = find_snapshot(context.db, row.number, request.table.snapshot)
     except NotFound as error:
         return MapAnswer(request, f"{error}.")
     corpus = corpora.get_run_corpus(context.db, row)
@@ -146,13 +172,19 @@ def read_map(context: Context, request: MapRequest, before: ReadMap | None) -> M
     hierarchy = context.feed.hierarchy(row.number, facts.snapshot)
     if hierarchy is None or hierarchy.snapshot != facts.snapshot:
         return answer._replace(note="The topics of the snapshot of this map cannot be read.")
+    sources = open_documents(context, corpus, hierarchy).sources
     try:
-        read = before if before is not None and before.facts == facts else _read_stored(context, facts, hierarchy)
+        is_known = before is not None and before.facts == facts and bool(before.strongest)
+        read = before if is_known and before is not None else _read_stored(context, facts, hierarchy, sources)
     except (NotFound, DamagedArrays) as error:
         return answer._replace(note=f"{error}.")
-    return _colour_map(
-        context, answer._replace(note=_describe_age(facts, corpus, hierarchy, snapshot)), read, hierarchy
+    answer = answer._replace(
+        note=_describe_age(facts, corpus, hierarchy, snapshot),
+        read=read,
+        hierarchy=hierarchy,
+        columns=tuple(column.name for column in sources.columns),
     )
+    return _colour_map(context, _describe_selection(answer, sources, corpus, numbers), sources, read, hierarchy)
 
 
 def _describe_age(facts: MapFacts, corpus: CorpusRow, hierarchy: Hierarchy, wanted: SnapshotRow) -> str:
@@ -165,84 +197,148 @@ def _describe_age(facts: MapFacts, corpus: CorpusRow, hierarchy: Hierarchy, want
     return f"{missing:,} documents that were added later are not on the map yet." if missing > 0 else ""
 
 
-def _read_stored(context: Context, facts: MapFacts, hierarchy: Hierarchy) -> ReadMap:
-    """Read the positions of documents, and find the islands and the colours of topics."""
-    stored = context.reader.map_of(facts.snapshot, facts)
-    document_map = DocumentMap(stored.positions, stored.topics)
-    columns = range(hierarchy.widths[0])
-    traced = trace_parents(hierarchy, columns)
-    islands = find_islands(document_map, [np.argmax(parts, axis=1) for parts in traced])
-    families = [group_topics(hierarchy, layer, parts, hierarchy.shares[0]) for layer, parts in enumerate(traced, 2)]
-    coloured = choose_families(families, N_HUES)
-    hues = [0] * len(columns)
-    if coloured:
-        parents = {node: hue + 1 for node, hue in assign_hues(coloured, N_HUES).items()}
-        for family in coloured:
-            for column in family.topics:
-                hues[column] = parents.get(family.parent, 0)
-    else:  # one layer
-        parents = {node: hue for hue, node in enumerate(hierarchy.nodes(1)[:N_HUES], 1)}
-        for node, hue in parents.items():
-            hues[hierarchy.place(node)] = hue
-    return ReadMap(facts, document_map, islands, parents, hues)
+def _read_stored(context: Context, facts: MapFacts, hierarchy: Hierarchy, sources: FilterSources) -> ReadMap:
+    """Read the positions of documents, and find the places and the hues of topics."""
+    bounded = context.reader.map_of(facts.snapshot, facts)
+    n, strongest = len(bounded.positions), []
+    with suppress(NotFound, DamagedArrays):  # then points are grey and have no captions
+        for layer in range(1, hierarchy.n_layers + 1):
+            found, columns = sources.read_strongest(layer)[:n], np.full(n, -1)
+            columns[: len(found)] = found
+            strongest.append(columns)
+    places = [find_places(bounded.positions, columns) for columns in strongest]
+    layer = _choose_layer(places, _find_least(n))
+    families = [Family(hierarchy.node(layer, place.column), ()) for place in places[layer - 1]] if places else []
+    hues = {node: hue + 1 for node, hue in assign_hues(families, N_HUES).items()}
+    return ReadMap(facts, bounded, strongest, places, layer, hues)
 
 
-def _colour_map(context: Context, answer: MapAnswer, read: ReadMap, hierarchy: Hierarchy) -> MapAnswer:
-    """Return the answer with the points, coloured, and with those that the conditions select standing out."""
-    request, corpus, n = answer.request, answer.corpus, len(read.document_map.topics)
-    if corpus is None:
-        raise AssertionError("a run has a corpus")
-    sources, selected, fault = open_documents(context, corpus, hierarchy).sources, None, ""
-    try:
-        found = open_documents(context, corpus, hierarchy, request.conditions).selected
-        selected = None if found is None else found[:n]
-    except (ReadError, StoreError) as error:
-        fault = f"{error}."
-    offered = [column for column in sources.columns if column.kind in (CATEGORY, NUMBER, DATE)]
-    names = tuple(column.name for column in offered)
-    codes, colours = None, _colour_by_topic(hierarchy, read, request.topic)
-    if request.colour in names:
-        column = find_column(offered, request.colour)
-        codes, colours = _colour_by_column(column, sources.read_column(column), n)
-    packed = pack_map(read.document_map, codes, selected)
-    name = hashlib.sha256(packed.data).hexdigest()
-    context.feed.points.fetch(name, lambda: packed.data)
+def _find_least(documents: int) -> int:
+    return min(LEAST_DOCUMENTS, 1 + documents // _SMALL)
 
-    def describe(layer: int, column: int) -> tuple[str, str, int]:
-        node = hierarchy.node(layer, column)
-        hue = read.hues[column] if layer == 1 else read.families.get(node, 0)
-        return format_identity(node), hierarchy.title(node), 0 if codes is not None else hue
 
-    return answer._replace(
-        note=" ".join(filter(None, (fault, answer.note))),
-        read=read,
-        hierarchy=hierarchy,
-        packed=packed,
-        url=f"{POINTS}/{name}",
-        colours=colours._replace(columns=names),
-        captions=list_captions(packed, read.islands, describe),
-        regions=_list_regions(hierarchy, read.islands),
-        columns=tuple(column.name for column in sources.columns),
-        selected=selected,
+def _choose_layer(places: Sequence[Sequence[TopicPlace]], least: int) -> int:
+    """Return the highest layer with more than a few captions; that with most of them if none has so many."""
+    captions = [sum(place.documents >= least for place in each) for each in places]
+    layers = range(len(places), 0, -1)
+    rich = (layer for layer in layers if captions[layer - 1] >= FEW_CAPTIONS)
+    return next(rich, max(layers, key=lambda layer: captions[layer - 1], default=1))
+
+
+def _describe_selection(
+    answer: MapAnswer, sources: FilterSources, corpus: CorpusRow, numbers: Array | None
+) -> MapAnswer:
+    """Return the answer with what is said of the documents selected, and the filters with their numbers."""
+    read, hierarchy = answer.read, answer.hierarchy
+    if read is None or hierarchy is None:
+        raise AssertionError("a map is there")
+    n, selected = len(read.bounded.positions), None
+    if numbers is not None:
+        selected = np.zeros(max(n, corpus.documents), dtype=bool)
+        selected[numbers] = True
+    leading = []
+    if read.strongest:
+        counts = _count(read.strongest[read.layer - 1], selected, hierarchy.widths[read.layer - 1])
+        order = np.argsort(-counts, kind="stable")[:2].tolist()
+        leading = [TopicCount(hierarchy.node(read.layer, column), int(counts[column])) for column in order]
+    n_selected = corpus.documents if numbers is None else len(numbers)
+    offered = [each for each in sources.columns if each.kind == CATEGORY and 1 < len(each.levels) <= _MOST_LEVELS]
+    where = answer.request.table.wanted.where
+    groups = [_list_groups(each, sources.read_column(each), selected, where) for each in offered[:_MOST_GROUPS]]
+    said = MapSelection(
+        n_selected,
+        corpus.documents,
+        [each for each in leading if each.documents],
+        _find_leading(groups, n_selected, corpus.documents) if n_selected else None,
+        read.bounded.n_far,
+    )
+    date = next((column for column in sources.columns if column.kind == DATE), None)
+    dates = None if date is None else _count_days(date, sources.read_column(date), selected, answer.request)
+    return answer._replace(said=said, groups=groups, dates=dates, selected=None if selected is None else selected[:n])
+
+
+def _count(codes: Array, selected: Array | None, n_codes: int) -> Array:
+    """Return how many documents selected have each code; codes below 0 are left out."""
+    wanted = codes >= 0 if selected is None else (codes >= 0) & selected[: len(codes)]
+    return np.bincount(codes[wanted], minlength=n_codes)
+
+
+def _list_groups(column: CorpusColumn, values: Array, selected: Array | None, where: Sequence[str]) -> GroupChoice:
+    """Return the largest groups of a column, and those that are chosen, with their documents."""
+    everywhere, here = (_count(values, each, len(column.levels)) for each in (None, selected))
+    order = np.argsort(-everywhere, kind="stable").tolist()
+    listed = [place for n, place in enumerate(order) if n < _LISTED or f"{column.name}={column.levels[place]}" in where]
+    levels = [GroupCount(column.levels[place], int(here[place]), int(everywhere[place])) for place in listed]
+    return GroupChoice(column.name, levels)
+
+
+def _find_leading(groups: Sequence[GroupChoice], selected: int, documents: int) -> LeadingGroup | None:
+    """Return the group that most of the documents selected are of, if it is twice as frequent there as elsewhere."""
+    apart = [
+        LeadingGroup(group.column, level.name, level.selected)
+        for group in groups
+        for level in group.levels
+        if level.selected * documents >= 2 * level.documents * selected and 4 * level.selected >= selected
+    ]
+    return max(apart, key=lambda leading: leading.documents, default=None)
+
+
+def _count_days(
+    column: CorpusColumn, values: Array, selected: Array | None, request: MapRequest
+) -> DateHistogram | None:
+    """Return the histogram of the dates of all documents and of those selected; None if all have the same date."""
+    is_dated = values != _NO_DATE
+    days = values[is_dated] // _DAY
+    if not len(days) or days.min() == days.max():
+        return None
+    edges = np.unique(np.linspace(days.min(), days.max() + 1, _BARS + 1).astype(np.int64))
+    counts = np.histogram(days, edges)[0]
+    shown = 0 * counts if selected is None else np.histogram(days[selected[: len(values)][is_dated]], edges)[0]
+    ends = (0, len(edges) - 1)
+    with suppress(ReadError):  # a condition that means nothing is said elsewhere
+        chosen = split_ranges(request.table.wanted.where, column.name)[1]
+        if chosen is not None:
+            low, high = np.clip([chosen.first, chosen.last + 1], edges[0] * _DAY, edges[-1] * _DAY) / _DAY
+            first = int(np.searchsorted(edges, low, side="right")) - 1
+            ends = (min(first, len(edges) - 2), max(int(np.searchsorted(edges, high)), first + 1))
+    return DateHistogram(
+        column.name, [_write_day(edge * _DAY) for edge in edges.tolist()], counts.tolist(), shown.tolist(), *ends
     )
 
 
-def _list_regions(hierarchy: Hierarchy, islands: Sequence[Island]) -> list[MapRegion]:
-    """Return the islands of the higher layers, the largest of each layer first, and then those of layer 1."""
-    ordered = sorted(islands, key=lambda island: (-island.layer, -island.documents))
-    return [MapRegion(hierarchy.node(each.layer, each.column), each.documents) for each in ordered[:_REGIONS]]
-
-
-def _colour_by_topic(hierarchy: Hierarchy, read: ReadMap, chosen: Node | None) -> MapColours:
-    """Return the hue of every topic of layer 1, by its parent, and the legend.
-
-    While a topic is chosen, those that are grey otherwise have a hue too, so that its documents stand out.
-    """
-    spare = 0 if chosen is None else 1 + chosen.column % N_HUES
-    legend = [
-        MapLegend(hue, hierarchy.title(node), "select", format_identity(node)) for node, hue in read.families.items()
+def _colour_map(
+    context: Context, answer: MapAnswer, sources: FilterSources, read: ReadMap, hierarchy: Hierarchy
+) -> MapAnswer:
+    """Return the answer with the points, coloured, and with those that are selected standing out."""
+    n, positions = len(read.bounded.positions), read.bounded.positions
+    offered = [column for column in sources.columns if column.kind in (CATEGORY, NUMBER, DATE)]
+    names = tuple(column.name for column in offered)
+    codes = read.strongest[read.layer - 1] if read.strongest else np.full(n, -1)
+    hues = [read.hues.get(hierarchy.node(read.layer, column), 0) for column in range(hierarchy.widths[read.layer - 1])]
+    colours, is_by_topic = MapColours(hues), answer.request.colour not in names
+    if not is_by_topic:
+        column = find_column(offered, answer.request.colour)
+        codes, colours = _colour_by_column(column, sources.read_column(column), n)
+    packed = pack_map(positions, codes, answer.selected)
+    name = hashlib.sha256(packed.data).hexdigest()
+    context.feed.points.fetch(name, lambda: packed.data)
+    captions = [
+        _make_caption(packed, hierarchy, hierarchy.node(layer, place.column), place, read.hues if is_by_topic else {})
+        for layer, places in enumerate(read.places, start=1)
+        for place in places
+        if place.documents >= read.least
     ]
-    return MapColours([hue or spare for hue in read.hues], legend, others=0 in read.hues)
+    return answer._replace(
+        packed=packed, url=f"{POINTS}/{name}", colours=colours._replace(columns=names), captions=captions
+    )
+
+
+def _make_caption(
+    packed: PackedMap, hierarchy: Hierarchy, node: Node, place: TopicPlace, hues: Mapping[Node, int]
+) -> dict[str, object]:
+    ((x, y),) = packed.place(np.array([[place.x, place.y]])).tolist()
+    names = {"id": format_identity(node), "title": hierarchy.title(node), "layer": node.layer}
+    return names | {"documents": place.documents, "hue": hues.get(node, 0), "x": round(x, 5), "y": round(y, 5)}
 
 
 def _colour_by_column(column: CorpusColumn, values: Array, n: int) -> tuple[Array, MapColours]:
@@ -252,7 +348,7 @@ def _colour_by_column(column: CorpusColumn, values: Array, n: int) -> tuple[Arra
     codes[: len(found.codes)] = found.codes[:n]
     hues = [hue if hue <= N_HUES else 0 for hue in range(1, len(found.names) + 1)]
     named = zip(hues, found.names, found.conditions, strict=True)
-    legend = [MapLegend(hue, name, "group", condition) for hue, name, condition in named if hue]
+    legend = [MapLegend(hue, name, condition) for hue, name, condition in named if hue]
     return codes, MapColours(hues, legend, others=0 in hues or bool((codes < 0).any()))
 
 
@@ -275,64 +371,29 @@ def _write_day(milliseconds: float) -> str:
     return str(np.datetime64(int(milliseconds), "ms").astype("datetime64[D]"))
 
 
-def summarise_selection(context: Context, answer: MapAnswer) -> SelectionSummary:
-    """Return the topics and the first documents of what is selected; its words follow, see `find_words`."""
-    request, hierarchy, selected, read = answer.request, answer.hierarchy, answer.selected, answer.read
-    if hierarchy is None or selected is None or read is None or answer.corpus is None:
-        raise AssertionError("a selection is asked for once there is one")
-    numbers = np.flatnonzero(selected)
-    topics: list[TypicalTopic] = []
-    found = context.reader.find_shares(hierarchy.run, hierarchy.snapshot)
-    if len(numbers) and found is not None:
-        ranked = find_typical_topics(hierarchy, 1, context.reader.read_use(found, 1), selected).more
-        topics = [each for each in ranked if hierarchy.role(each.node) != BACKGROUND][:LISTED]
-    if request.topic is not None:
-        users = (use.document for use in context.reader.rank(hierarchy, request.topic).list_uses())
-        inside = selected.tolist()
-        listed = [number for number in users if number < len(inside) and inside[number]][:LISTED]
-    else:
-        places = read.document_map.positions[numbers]
-        middle = np.median(places, axis=0) if len(numbers) else places
-        listed = numbers[np.argsort(((places - middle) ** 2).sum(axis=1), kind="stable")[:LISTED]].tolist()
-    documents = corpora.read_documents(context.db, answer.corpus.number, listed)
-    points = [ListedPoint(each.number, make_title(each.title, each.text, each.columns)) for each in documents]
-    return SelectionSummary(len(numbers), answer.corpus.documents, topics, points)
+def find_typical(context: Context, answer: MapAnswer) -> tuple[TypicalTopics, TypicalWords | None]:
+    """Return the topics and the words that are typical of what is selected; no words where they are not counted.
 
-
-def find_words(context: Context, answer: MapAnswer) -> list[str]:
-    """Return the typical words of what is selected."""
-    hierarchy, corpus, selected = answer.hierarchy, answer.corpus, answer.selected
-    if hierarchy is None or corpus is None or selected is None or not selected.any() or selected.all():
-        return []
+    Raises
+    ------
+    LookupError
+        If the shares of documents are not stored, or all or no documents are selected.
+    """
+    hierarchy, corpus, selected, read = answer.hierarchy, answer.corpus, answer.selected, answer.read
+    found = None if hierarchy is None else context.reader.find_shares(hierarchy.run, hierarchy.snapshot)
+    if hierarchy is None or corpus is None or found is None or read is None:
+        raise LookupError("The shares of the documents are not known, so nothing is typical of some of them.")
+    if selected is None or not selected.any() or selected.all():
+        raise LookupError("Select some documents first, by a line, a topic or a filter.")
+    topics = find_typical_topics(hierarchy, read.layer, context.reader.read_use(found, read.layer), selected)
     if corpus.kind == "real":  # words are compared by counts
-        return []
+        return topics, None
     n_words = len(hierarchy.vocabulary)
-    everything = context.reader.sum_words(corpus, n_words)
     selection = sum_corpus_words(context.db, corpus, n_words, selected)
-    return [each.word for each in find_typical_words(selection, everything, hierarchy.vocabulary, WORDS).more]
+    return topics, find_typical_words(selection, context.reader.sum_words(corpus, n_words), hierarchy.vocabulary, WORDS)
 
 
 def read_title(context: Context, corpus: int, number: int) -> str:
     """Return the title of a document."""
     (document,) = corpora.read_documents(context.db, corpus, [number])
     return make_title(document.title, document.text, document.columns) or "untitled"
-
-
-def export_selection(context: Context, row: RunRow, hierarchy: Hierarchy, where: Sequence[str]) -> str:
-    """Return the table of the selected documents and their topics as the text of a CSV file.
-
-    Raises
-    ------
-    ReadError
-        If a condition means nothing.
-    NotFound
-        If the shares of the documents are not stored.
-    """
-    from topiary.app.export.run_tables import build_table, read_request  # load pandas, slowly
-    from topiary.app.export.tables import write_table
-
-    layer = min(2, hierarchy.n_layers)
-    request = read_request(context.db, row, "documents", minibatch=hierarchy.minibatch, layer=layer, where=tuple(where))
-    with tempfile.TemporaryDirectory() as folder:
-        path = write_table(build_table("documents", request), Path(folder) / "documents.csv")
-        return path.read_text(encoding="utf-8")

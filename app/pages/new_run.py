@@ -12,7 +12,7 @@ from topiary.app.jobs.forks import (
     inherit_settings,
     learns_widths,
 )
-from topiary.app.jobs.new_run import adapt_length, read_seeds
+from topiary.app.jobs.new_run import adapt_length, plan_edits, read_seeds
 from topiary.app.jobs.run_rules import (
     LARGEST_SEED,
     LINK_OF,
@@ -27,15 +27,17 @@ from topiary.app.jobs.run_rules import (
     settles_by_itself,
     tries_widths,
 )
+from topiary.app.jobs.topic_guide import read_lines
 from topiary.app.live.feed import TROUBLE
 from topiary.app.pages import form_fields, run_fields
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
-from topiary.app.pages.run_fields import GOOD, MODEL_GROUP, OWN, QUICK, UNTIL_GOOD, WITH_LABELS
+from topiary.app.pages.run_fields import GOOD, GUIDE, MODEL_GROUP, OWN, QUICK, UNTIL_GOOD, WITH_LABELS
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.runs.new_run_form import FormField, draw_new_run_form, draw_no_form, name_labels
 from topiary.engine import models, settings
 from topiary.engine.settings import ALWAYS, Setting
+from topiary.engine.steering.edit import EditRefused
 from topiary.store import corpora, corpus_rows, runs
 from topiary.store.database import Database
 from topiary.store.errors import DamagedRow, NotFound
@@ -74,6 +76,7 @@ class NewRunForm(MessagePart):
         self._texts: dict[str, str] = {}
         self._sending = False
         self._request: ForkRequest | None = None
+        self._checked: tuple[object, str] = None, ""  # what was asked of a guide last, and why a run cannot follow it
 
     def refresh(self, request: ForkRequest | None = None) -> None:
         """Read the corpora again and draw the form for a new run, or for a run that continues another."""
@@ -204,6 +207,7 @@ class NewRunForm(MessagePart):
         if request is not None:
             corpus = next(row for row in offer.corpora if row.number == request.corpus)
             errors = list_objections(corpus, request) | run_fields.check_goal(corpus, request)
+            errors |= self._check_guide(corpus, request)
         labels = self._list_labels()
         return {name: name_labels(sentence, labels) for name, sentence in errors.items()}, None if errors else request
 
@@ -224,7 +228,26 @@ class NewRunForm(MessagePart):
             fork=offer.origin,
             on=form_fields.read_place(self._get_text(form_fields.PLACE)),
             until=self._choose_end(),
+            guide=read_lines(self._get_text(GUIDE)),
         )
+
+    def _check_guide(self, corpus: corpus_rows.CorpusRow, request: RunRequest) -> dict[str, str]:
+        """Return why a run cannot follow the guide; it is drawn again once the words of the corpus are read."""
+        if request.guide is None:
+            return {}
+        config = self._read_config(request.model)
+        key = corpus.number, request.model, config, request.guide, request.on
+        if key != self._checked[0]:
+            self._checked = key, ""
+            steps = int(self._get_text("minibatches"))
+            work = partial(_find_guide_fault, self._context.db, corpus, request, config, steps)
+            self._context.later(work, partial(self._receive_fault, key))
+        return {GUIDE: self._checked[1]} if self._checked[1] else {}
+
+    def _receive_fault(self, key: object, sentence: str) -> None:
+        if sentence and key == self._checked[0]:
+            self._checked = key, sentence
+            self._draw()
 
     def _check_empty_fields(self, model: str) -> dict[str, str]:
         """Return errors by field for empty fields that need a value."""
@@ -247,6 +270,10 @@ class NewRunForm(MessagePart):
                 errors["seed"] = f"seed must be at most {LARGEST_SEED}; got {largest}"
         except ValueError as error:
             errors["seed"] = f"seed {error}"
+        try:
+            read_lines(self._get_text(GUIDE))
+        except EditRefused as error:
+            errors[GUIDE] = str(error)
         if sentence := form_fields.check_place(self._get_text(form_fields.PLACE)[:300], self._context.db.url):
             errors[form_fields.PLACE] = sentence
         return errors
@@ -270,6 +297,7 @@ class NewRunForm(MessagePart):
         return {
             "seed": self._choose_seed(),
             "name": "",
+            GUIDE: "",
             "preset": RECOMMENDED,
             form_fields.PLACE: form_fields.HERE,
             "minibatches": self._choose_length(),
@@ -398,6 +426,7 @@ class NewRunForm(MessagePart):
             first,
             [] if offer.origin or not offer.corpora else run_fields.list_goals(self._get_corpus(offer)),
             self._choose_goal(),
+            [] if offer.origin else [run_fields.make_guide_field(self._texts.get(GUIDE, ""), errors.get(GUIDE, ""))],
             folded,
             (errors.get("goal", ""), errors.get("", "")),
             ready=not errors,
@@ -427,6 +456,15 @@ class NewRunForm(MessagePart):
         rows = self._offer.corpora if self._offer else []
         corpus = self._texts.get("corpus", str(rows[-1].number) if rows else "")
         return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == corpus), "poisson")
+
+
+def _find_guide_fault(db: Database, corpus: corpus_rows.CorpusRow, request: RunRequest, config: Any, steps: int) -> str:
+    """Return why a run cannot follow its guide; an empty text if it can."""
+    try:
+        plan_edits(db, corpus, request, config, steps)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _explain_no_origin(db: Database, request: ForkRequest) -> str:

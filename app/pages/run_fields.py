@@ -10,6 +10,7 @@ from topiary.engine import settings
 from topiary.engine.settings import SettingError
 from topiary.store.corpus_rows import CorpusRow
 
+GUIDE = "guide"  # the name of the field for topics that users know
 OWN = {"minibatches": "Steps", "seed": "Seeds"}  # fields that every model has
 QUICK, GOOD, WITH_LABELS = "quick", "good", "labels"  # what a run is for
 UNTIL_GOOD = "good"  # the end of a quick run: its curve no longer falls
@@ -93,6 +94,15 @@ def make_own_fields(texts: Mapping[str, str], about_length: str) -> list[FormFie
         ("name", "Name", "Optional; shown with the run in lists.", "text"),
     )
     return [FormField(name, label, text, kind, texts[name], group=LENGTH_GROUP) for name, label, text, kind in rows]
+
+
+def make_guide_field(value: str, error: str) -> FormField:
+    """Return the field for topics that users know before the run begins."""
+    help_text = (
+        "One topic a line: a name, a colon and two or more of its words. Sport > Doping: puts it below another topic, "
+        "ban: keeps words out of all topics. A guide in YAML can be pasted."
+    )
+    return FormField(GUIDE, "Topics with their words", help_text, "lines", value, error=error[:1].upper() + error[1:])
 
 
 def check_settings(config: Any, texts: Mapping[str, str], *, alone: bool) -> str:

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -29,8 +30,6 @@ from topiary.app.views.runs.corpus_form import ImportFacts, draw_imports
 from topiary.app.views.runs.notices import draw_missing_run, draw_no_run
 from topiary.app.views.runs.run_list import (
     AT_ONCE,
-    COMPILING,
-    FIRST_TOPICS,
     LATE,
     LOWEST,
     MOST_MARKED,
@@ -48,6 +47,7 @@ from topiary.app.views.runs.run_list import (
     draw_waiting_page,
     explain_order,
     follow_preparation,
+    follow_start,
     round_estimate,
     select_runs,
 )
@@ -367,7 +367,7 @@ class NoRunPage(MessagePart):
     def _draw_waiting(self, facts: WaitFacts) -> str:
         """Draw the wait with an estimate that only falls; when it has not for a while, the page says so."""
         now, run, estimate = time.monotonic(), self._view.run, round_estimate(facts.seconds)
-        if self._said is None or estimate < self._said[1]:
+        if self._said is None or self._said[0] not in (0, run) or estimate < self._said[1]:
             self._said = (run, estimate, now)
         return draw_waiting_page(facts, self._said[1], late=now - self._said[2] > LATE)
 
@@ -387,11 +387,11 @@ class NoRunPage(MessagePart):
             rows = corpora.read_documents(self._context.db, corpus.number, wanted)
             own = [(document.title or "", document.text or "") for document in rows]
             self._corpus = run, WaitFacts(2, 0.0, 0.0, corpus.documents, corpus.tokens, own)
-        message = (row.message if row is not None else "") or ""
-        compiles = message.startswith("compiling")
-        seconds, share = (COMPILING + FIRST_TOPICS, 0.2) if compiles else (FIRST_TOPICS, 0.9)
-        layers = tuple(row.layers) if row is not None else ()
-        return self._corpus[1]._replace(step=1 if compiles else 2, share=share, seconds=seconds, layers=layers)
+        if row is None:
+            return self._corpus[1]
+        began = row.started or datetime.now(UTC)
+        facts = follow_start(self._corpus[1], row.message or "", (datetime.now(UTC) - began).total_seconds())
+        return facts._replace(layers=tuple(row.layers), queued=row.state == "queued")
 
     @on("usual")
     def _show_usual(self) -> None:

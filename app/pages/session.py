@@ -24,6 +24,7 @@ from topiary.engine.hierarchy.tree import RELATED as RELATION
 from topiary.engine.hierarchy.tree import Direction, Part
 
 if TYPE_CHECKING:
+    from topiary.app.analysis.name_server import NameServer
     from topiary.app.analysis.reader import StoreReader
     from topiary.app.live.actions import Actions
     from topiary.app.live.feed import Feed
@@ -224,6 +225,8 @@ class Context:
         Whether the session begins with the dark theme; the visitor can change that in the browser.
     window : mapping
         The ``width`` and ``height`` of the window of a picture when the visitor was last here; empty if not known.
+    names : NameServer or None
+        The server of language models that may be asked for names of topics; None unless the server was started so.
     """
 
     view: View
@@ -239,6 +242,7 @@ class Context:
     notify: Callable[[str, str], None]
     dark: bool = False
     window: Mapping[str, int] = field(default_factory=dict)
+    names: "NameServer | None" = None
 
     @property
     def reader(self) -> "StoreReader":

@@ -16,7 +16,8 @@ from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, HTTPServerRequest
 from tornado.routing import Matcher, Router
 from tornado.web import OutputTransform, RequestHandler
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+from topiary.app.machine import LOOPBACK
+
 EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 _HOST_PATTERN = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]/@,?#\\]+))(?::([0-9]{1,5}))?")
 

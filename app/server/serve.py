@@ -28,10 +28,11 @@ from tornado.ioloop import PeriodicCallback
 from tornado.routing import PathMatches, Rule
 from tornado.websocket import WebSocketClosedError
 
+from topiary.app.analysis.name_server import NameServer
 from topiary.app.jobs.uploads import ADDRESS, DOWNLOADS, Uploads
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
-from topiary.app.machine import LARGEST_UPLOAD, find_asset
+from topiary.app.machine import LARGEST_UPLOAD, LOOPBACK, find_asset
 from topiary.app.pages.components import Board
 from topiary.app.pages.session import View, to_query
 from topiary.app.server.access import Authentication, Passwords, check_open_address
@@ -55,7 +56,6 @@ from topiary.app.server.guarded_files import (
 )
 from topiary.app.server.hosts import (
     EVERYWHERE,
-    LOOPBACK,
     ForeignRequest,
     HostRefusal,
     Hosts,
@@ -133,6 +133,7 @@ def serve(
     largest_upload: int = LARGEST_UPLOAD,
     prefix: str = "",
     behind_proxy: Iterable[str] = (),
+    names: NameServer | None = None,
 ) -> None:
     """Serve a store until Ctrl-C or SIGTERM.
 
@@ -164,6 +165,8 @@ def serve(
         The path with which the server's URLs begin in browsers.
     behind_proxy : iterable of str
         Addresses of proxies whose headers about browsers are trusted; see :mod:`app.server.hosts`.
+    names : NameServer or None
+        The server of language models that analysts may ask for names of topics.
 
     Raises
     ------
@@ -174,7 +177,7 @@ def serve(
     reach = ServerReach(Hosts(address, allowed_hosts), Proxies(behind_proxy), read_prefix(prefix))
     open_database(store_url).close()  # creates the store if necessary, or raises an error that says what is wrong
     choose_port(address, port)
-    with open_site(store_url, Authentication(passwords, read_changes), first_view, largest_upload) as site:
+    with open_site(store_url, Authentication(passwords, read_changes), first_view, largest_upload, names) as site:
         server = _bind_server(site, address, port, reach)
         limit_log()
         _limit_memory()
@@ -193,6 +196,7 @@ def open_site(
     authentication: Authentication,
     first_view: dict[str, Any] | None = None,
     largest_upload: int = LARGEST_UPLOAD,
+    names: NameServer | None = None,
 ) -> Iterator[Site]:
     """Yield what all sessions of a server on a store share; the feed is not started yet."""
     db = open_database(store_url, readonly=True)
@@ -201,7 +205,7 @@ def open_site(
     feed.after_look = actions.do_upkeep
     feed.classes.keep = actions.keep_predictions
     try:
-        yield Site(db, feed, actions, dict(first_view or {}), authentication)
+        yield Site(db, feed, actions, dict(first_view or {}), authentication, names)
     finally:
         feed.stop()
         actions.close()

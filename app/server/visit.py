@@ -20,6 +20,7 @@ from panel.util.parameters import edit_readonly
 from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
 
+from topiary.app.analysis.name_server import NameServer
 from topiary.app.jobs.gallery import choose_run, is_of_gallery, measure_gallery
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import TROUBLE, Feed
@@ -65,6 +66,7 @@ class Site:
     actions: Actions
     first_view: dict[str, Any]
     authentication: Authentication = field(default_factory=Authentication)
+    names: NameServer | None = None
 
 
 class AddressBar(Component):
@@ -149,6 +151,7 @@ class SessionShell:
             notify=self.notify,
             dark=dark,
             window=read_size(cookies.get("topiary_window", "")),
+            names=site.names,
         )
         self._bar = Board(on_message=self._on_bar)
         self._router = AddressBar(self._on_address, query=session.to_query(self.view))

@@ -152,6 +152,7 @@ def _make_environment() -> Environment:
         "select": _mark(markup.draw_select),
         "state": _mark(markup.draw_state),
         "edited_mark": _mark(markup.mark_edited),
+        "term": _mark(markup.draw_term),
         "topic_title": _mark(markup.draw_title),
     }
     return environment

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.machine import find_asset
 from topiary.app.names import Choice, name_model, name_state
 from topiary.app.views.run_facts import RunFacts
-from topiary.app.views.text import LONGEST_TITLE, escape, shorten
+from topiary.app.views.text import LONGEST_TITLE, end_sentence, escape, shorten
 from topiary.engine.hierarchy.tree import Node
 
 _ICON_PATHS = {
@@ -36,7 +38,11 @@ _ICON_PATHS = {
 
 
 _LONGEST_OPTION = 60  # letters
+_STRONGEST = re.compile(r"(L\d+:\d+)=strongest")
 _LINE = re.compile(r"map:\d+=.*~")  # as `app.analysis.filters` writes it
+_TERMS = re.compile(r"^\| (\*\*.+?\*\*) \| (.+) \|$", re.MULTILINE)  # rows of the glossary
+_COMMON = ("topic", "document", "token", "layer")  # they give way to every other term, the first most of all
+_MARKS = re.compile(r" \(\[[^\]]*\]\([^)]*\)\)|\[([^\]]*)\]\([^)]*\)|`")  # links and code in them
 
 
 def draw_icon(name: str) -> str:
@@ -63,12 +69,53 @@ def write_element(name: str, content: str, **values: object) -> str:
 
 def name_condition(text: str) -> str:
     """Return a condition as it is shown: a line on the map is not shown by its corners."""
-    return "inside a line on the map" if _LINE.match(text) else text
+    topic = _STRONGEST.fullmatch(text)
+    return "inside a line on the map" if _LINE.match(text) else f"{topic[1]} as strongest topic" if topic else text
 
 
 def draw_title(title: str, class_: str | None = None) -> str:
     """Return the title of a topic, cut at its end if it is long, with the whole on hover."""
     return write_element("span", escape(shorten(title, LONGEST_TITLE)), class_=class_, title=title)
+
+
+@cache
+def read_glossary() -> dict[str, str]:
+    """Return what every term of the guide's glossary means, as plain text."""
+    text = find_asset("guide/glossary.md").read_text(encoding="utf-8")
+    return {
+        name: end_sentence(_MARKS.sub(lambda mark: mark[1] or "", meaning))
+        for names, meaning in _TERMS.findall(text)
+        for name in names.strip("*").split("**, **")
+    }
+
+
+@cache
+def explain_term(label: str) -> str:
+    """Return the sentence of the glossary on the longest of its terms in a label, or nothing.
+
+    >>> explain_term("Topics per layer").partition(":")[0], explain_term("NPMI, layer 1").partition(":")[0]
+    ('Layer', 'NPMI')
+    """
+    found = [
+        (_COMMON.index(name) if name in _COMMON else len(_COMMON), len(name), name)
+        for name in read_glossary()
+        if re.search(rf"\b{re.escape(name)}(s|es)?\b", label, re.IGNORECASE)
+    ]
+    if not found:
+        return ""
+    name = max(found)[-1]
+    return f"{name[0].upper()}{name[1:]}: {read_glossary()[name]}"
+
+
+def draw_term(label: str, tip: str = "") -> str:
+    """Return a label or the head of a column with the sentence of its term in the glossary, on hover and on focus.
+
+    ``tip`` says more about it.  A label without a tip, and without a term of the glossary, is plain.
+    """
+    sentence = " ".join(filter(None, (explain_term(label), tip and end_sentence(tip))))
+    if not sentence:
+        return escape(label)
+    return write_element("span", escape(label), class_="tp-term", tabindex=0, title=sentence)
 
 
 def mark_edited(hierarchy: Hierarchy, node: Node) -> str:

@@ -12,11 +12,12 @@ from topiary.app.names import UNDATED, plural
 from topiary.app.views.html import render
 from topiary.app.views.palette import LIGHT
 from topiary.app.views.text import escape, format_percent
-from topiary.app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
+from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
 from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 460, 120, 40, 18, 6
+_WIDE = WIDE._replace(width=1040.0, height=340.0)  # as wide as the text
 _HEADROOM = 1.4  # height of a picture in multiples of the largest share, at most; bands may be cut at the top
 _GROUPS = 8  # of a column, those with most documents
 _LISTED = 8  # topics that grew or shrank, of a layer
@@ -58,10 +59,10 @@ def draw_topic_trends(trends: ReportTrends, hierarchy: Hierarchy, node: Node) ->
     return f'<div class="rp-trends">{"".join(parts)}</div>' if parts else ""
 
 
-def draw_changes(trends: ReportTrends, hierarchy: Hierarchy, nodes: Sequence[Node]) -> str:
+def draw_changes(trends: ReportTrends, hierarchy: Hierarchy, anchors: Mapping[Node, str]) -> str:
     """Return what changed over time: the largest topics of the highest layer as lines, and what grew and shrank.
 
-    ``nodes`` are the topics of the report, the most popular of each layer first.
+    ``anchors`` are the topics of the report, the most popular of each layer first, with the names of their sections.
     """
     figures = trends.over_time
     if not figures or all(len(figure.documents) < 2 for figure in figures.values()):
@@ -75,14 +76,14 @@ def draw_changes(trends: ReportTrends, hierarchy: Hierarchy, nodes: Sequence[Nod
             f" in layer {layer}" if len(layers) > 1 else "",
             figures[layer].compared,
             [
-                (word, [each for each in topics if each.node in nodes])
+                (word, [each for each in topics if each.node in anchors])
                 for word, topics in (("Grew", figures[layer].grown), ("Shrank", figures[layer].shrunk))
             ],
         )
         for layer in layers
     ]
-    picture = _draw_largest(hierarchy, figure, [node for node in nodes if node.layer == top])
-    return render("report.changes", hierarchy, picture, note + missing, changes, _LISTED, set(nodes))
+    picture = _draw_largest(hierarchy, figure, [node for node in anchors if node.layer == top])
+    return render("report.changes", hierarchy, picture, note + missing, changes, _LISTED, anchors)
 
 
 def _draw_largest(hierarchy: Hierarchy, figure: TimeFigure, nodes: Sequence[Node]) -> str:
@@ -94,7 +95,12 @@ def _draw_largest(hierarchy: Hierarchy, figure: TimeFigure, nodes: Sequence[Node
     ]
     unit = figure.periods.unit
     axis = TimeAxis(unit, figure.periods.starts, figure.documents)
-    return draw_lines(axis, lines, f"Shares of {len(lines)} topics by {unit}")
+    label = f"Shares of {len(lines)} topics by {unit}"
+    pictures = [
+        (style, draw_lines(axis._replace(frame=frame), lines, label))
+        for style, frame in (("tr-wide", _WIDE), ("tr-narrow", NARROW))
+    ]
+    return render("trends.figure", pictures, lines)
 
 
 def _draw_over_time(figure: TimeFigure, series: TopicSeries) -> str:

@@ -20,6 +20,7 @@
 //   data-bring="key"    when the key changes, the element is brought into the window
 //   data-rove           on a list: one stop of the Tab key; arrows walk along its items and what is in them; with the
 //                       value "jk" these keys walk too, from anywhere on the page
+//   data-point="number" on a row: while the pointer or the focus is on it, the map of documents rings this point
 //   data-skip="selector"   on click, what the selector names anywhere on the page gets the focus
 //   data-brush="name"   dragging over elements in it that have data-from and data-to marks them; the server then hears
 //                       the first data-from and the last data-to.  Escape ends it
@@ -394,6 +395,12 @@ export function render({model, view}) {
       rove(list, event.target)
     }
   })
+  for (const [name, is_on] of [["pointerover", true], ["focusin", true], ["pointerout", false], ["focusout", false]]) {
+    root.addEventListener(name, (event) => {
+      const row = event.target.closest("[data-point]")
+      if (row) { document.dispatchEvent(new CustomEvent("topiary-point", {detail: is_on ? Number(row.dataset.point) : -1})) }
+    })
+  }
   root.addEventListener("submit", (event) => {
     if (event.target.method === "post") { return } // leaves the page
     event.preventDefault()

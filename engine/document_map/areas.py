@@ -1,104 +1,93 @@
-"""Areas of a map: the islands of each topic, for captions and as the map's table, and the inside of a drawn line.
+"""Places on a map: where the documents of each topic lie most densely, the bounds of the map, and the inside of a line.
 
-A topic, or the parent of several topics, may have several islands: connected areas where its documents lie.  Each is
-named, because a caption in the middle of all would stand where its documents are not.
+A topic may lie in several parts of the map, so its caption leads to the densest one: the middle of all of them may be
+where its documents are not.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from topiary.engine.contract import Array, FloatArray, IntArray
+from topiary.engine.contract import Array, FloatArray
 from topiary.engine.document_map.features import NONE
-from topiary.engine.document_map.layout import DocumentMap
 from topiary.engine.jit import compiled
 
-LEAST_CELLS, MOST_CELLS = 8, 96  # of the grid in which islands are found, along each axis: the root of the documents
-LEAST_SHARE = 0.1  # of the documents of a topic; smaller areas have no name, unless they are its largest
-_OUTSIDE = (
-    0.25  # percent of the documents that may lie outside the grid at each side; they count in its outermost cells
-)
+LEAST_CELLS, MOST_CELLS = 8, 96  # of the grid of densities, along each axis: the root of the documents
+BOUNDS = (1.2, 98.8)  # percent of the documents, along each axis; those beyond are drawn at the border
 _NEARBY = np.ones((3, 3))
 
 
-class Island(NamedTuple):
-    """An area of the map where documents of a topic lie.
+class BoundedMap(NamedTuple):
+    """Positions of documents, (documents, 2) float32, those far off at the border, and the number of these."""
+
+    positions: Array
+    n_far: int
+
+
+class TopicPlace(NamedTuple):
+    """The place of a topic on the map.
 
     Attributes
     ----------
-    layer : int
-        Counted from 1.
     column : int
-        Column of the topic in Phi^(layer).
+        Column of the topic in Phi of its layer.
     documents : int
-        Number of documents there whose strongest topic of layer 1 is this topic, or comes from it most.
+        Number of documents whose strongest topic it is.
     x, y : float
         Where most of these documents lie, in the coordinates of the map.
     """
 
-    layer: int
     column: int
     documents: int
     x: float
     y: float
 
 
-def find_islands(document_map: DocumentMap, heaviest: Sequence[IntArray] = ()) -> list[Island]:
-    """Return the islands of the topics of all layers, by layer from layer 1, the largest of a layer first.
+def bound_map(positions: Array) -> BoundedMap:
+    """Return the positions of documents with those beyond the bounds moved to the border."""
+    if not len(positions):
+        return BoundedMap(positions, 0)
+    low, high = np.percentile(positions, BOUNDS, axis=0).astype(positions.dtype)
+    bounded = np.clip(positions, low, high)
+    return BoundedMap(bounded, int((bounded != positions).any(axis=1).sum()))
+
+
+def find_places(positions: Array, topics: Array) -> list[TopicPlace]:
+    """Return the places of topics, those with most documents first.
 
     Parameters
     ----------
-    document_map : DocumentMap
-    heaviest : sequence of (K_1,) int arrays
-        For layers 2, 3 ...: the heaviest parent of each topic of layer 1.
+    positions : (N, 2) float array
+    topics : (N,) int array
+        The strongest topic of each document, `NONE` for none.
     """
-    documents = np.flatnonzero(document_map.topics != NONE)
+    documents = np.flatnonzero(topics != NONE)
     if not len(documents):
         return []
-    positions = document_map.positions[documents].astype(np.float64)
-    topics = document_map.topics[documents]
+    places = positions[documents].astype(np.float64)
     n_cells = int(np.clip(len(documents) ** 0.5, LEAST_CELLS, MOST_CELLS))
-    cells = _find_cells(positions, n_cells)
-    islands: list[Island] = []
-    for layer, groups in enumerate([topics, *(parents[topics] for parents in heaviest)], start=1):
-        order = np.argsort(groups, kind="stable")
-        names, firsts = np.unique(groups[order], return_index=True)
-        found = [
-            Island(layer, int(name), *area)
-            for name, members in zip(names, np.split(order, firsts[1:]), strict=True)
-            for area in _find_areas(positions[members], cells[members], n_cells)
-        ]
-        islands += sorted(found, key=lambda island: (-island.documents, island.column, island.x, island.y))
-    return islands
-
-
-def _find_cells(positions: FloatArray, n_cells: int) -> NDArray[np.intp]:
-    """Return the row and column of the grid in which each document lies, (n, 2)."""
-    low, high = np.percentile(positions, [_OUTSIDE, 100.0 - _OUTSIDE], axis=0)
+    low, high = places.min(axis=0), places.max(axis=0)
     side = max(float((high - low).max()), 1e-12)
-    scaled = (positions - (low + high) / 2) / side + 0.5
-    return np.clip((scaled * n_cells).astype(np.intp), 0, n_cells - 1)
+    cells = np.clip(((places - low) / side * n_cells).astype(np.intp), 0, n_cells - 1)
+    order = np.argsort(topics[documents], kind="stable")
+    names, firsts = np.unique(topics[documents][order], return_index=True)
+    found = [
+        TopicPlace(int(name), len(members), *_find_densest(places[members], cells[members], n_cells))
+        for name, members in zip(names, np.split(order, firsts[1:]), strict=True)
+    ]
+    return sorted(found, key=lambda place: (-place.documents, place.column))
 
 
-def _find_areas(positions: FloatArray, cells: NDArray[np.intp], n_cells: int) -> list[tuple[int, float, float]]:
-    """Return number of documents, x and y of every area in which documents of one topic lie."""
+def _find_densest(positions: FloatArray, cells: NDArray[np.intp], n_cells: int) -> tuple[float, float]:
+    """Return the mean position of the documents in and around the cell with most of them."""
     counts = np.zeros((n_cells, n_cells))
     np.add.at(counts, (cells[:, 0], cells[:, 1]), 1.0)
-    density = scipy.ndimage.convolve(counts, _NEARBY, mode="constant")
-    numbers, n_areas = scipy.ndimage.label(density > 0, structure=_NEARBY)
-    areas: Array = numbers[cells[:, 0], cells[:, 1]]
-    sizes = np.bincount(areas, minlength=n_areas + 1)
-    least = min(LEAST_SHARE * len(positions), int(sizes.max()))
-    found = []
-    for area in np.flatnonzero(sizes >= least):
-        peak = np.unravel_index(np.argmax(np.where(numbers == area, density, -1.0)), density.shape)
-        at_peak = (areas == area) & (np.abs(cells - np.array(peak)) <= 1).all(axis=1)
-        x, y = positions[at_peak].mean(axis=0).tolist()
-        found.append((int(sizes[area]), x, y))
-    return found
+    density = np.where(counts > 0, scipy.ndimage.convolve(counts, _NEARBY, mode="constant"), 0.0)
+    peak = np.unravel_index(np.argmax(density), density.shape)
+    x, y = positions[(np.abs(cells - np.array(peak)) <= 1).all(axis=1)].mean(axis=0).tolist()
+    return x, y
 
 
 def find_inside(positions: Array, polygon: Array) -> NDArray[np.bool_]:

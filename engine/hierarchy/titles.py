@@ -206,7 +206,7 @@ def _find_repeated(
 def _find_words(words: IntArray, sought: Sequence[int], vocabulary: Sequence[str]) -> NDArray[np.bool_]:
     """Return which of the words (...) are sought, in any form."""
     alike: dict[str, list[int]] = {}  # forms have their first letters in common, which saves most comparisons
-    for other in sought if vocabulary else ():
+    for other in (word for word in sought if vocabulary and vocabulary[word].isalpha()):
         alike.setdefault(vocabulary[other][:_LEAST_WHOLE], []).append(other)
     found = {*sought} | {
         word

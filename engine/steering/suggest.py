@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from topiary.engine.contract import Array, Batch, FloatArray
 from topiary.engine.pool import Pool
 from topiary.engine.steering import tokens
-from topiary.engine.steering.apply import divide_topic
+from topiary.engine.steering.apply import LEAST_GAIN, divide_topic
 from topiary.engine.steering.edit import EditRefused
 
 NEAR = 8  # most similar topics of each with which a merge is judged
 LEAST_TOKENS = 0.05  # of a mean topic; merges of topics with fewer say nothing, as they hardly change anything
 LEAST_MERGE = -0.02  # change in log-likelihood per token above which two topics say the same
 ETA = 0.05  # Dirichlet parameter of the words of the halves of a split
-LEAST_SPLIT, LEAST_SHARE = 0.1, 0.1  # gain per token of a split that is proposed, and the share of its smaller half
+LEAST_SHARE = 0.1  # of the smaller half of a split that is proposed
 SHOWN = 30  # first words of a topic among which words to ban are counted
 WIDELY = 0.15  # share of the topics that must have such a word among them
 
@@ -48,12 +48,12 @@ def judge_merges(docs: Batch, topics: Array, n_words: int, n_topics: int) -> lis
     owners = np.repeat(np.arange(len(docs.documents)), np.diff(table.starts))
     shape = (len(docs.documents), n_topics)
     held = sp.coo_array((np.ones(len(topics)), (owners, topics)), shape).tocsc()
-    sizes, words = counts.sum(axis=0), [_rate_words(column) for column in counts.T]
-    documents = [_sum_entropies(held[:, [k]].data) for k in range(n_topics)]
+    sizes, words = counts.sum(axis=0), [tokens.rate_words(column) for column in counts.T]
+    documents = [tokens.sum_entropies(held[:, [k]].data) for k in range(n_topics)]
     found = []
     for a, b in _list_similar(counts):
-        change = _rate_words(counts[:, a] + counts[:, b]) - words[a] - words[b]
-        change += _sum_entropies((held[:, [a]] + held[:, [b]]).data) - documents[a] - documents[b]
+        change = tokens.rate_words(counts[:, a] + counts[:, b]) - words[a] - words[b]
+        change += tokens.sum_entropies((held[:, [a]] + held[:, [b]]).data) - documents[a] - documents[b]
         pair = (a, b) if sizes[a] >= sizes[b] else (b, a)
         found.append(EditProposal(pair, (), float(change / (sizes[a] + sizes[b]))))
     return sorted(found, key=lambda each: -each.score)
@@ -70,7 +70,7 @@ def find_splits(
             halves = divide_topic(docs, topics, k, n_words, pool)
         except EditRefused:
             continue
-        found.append(_judge_split(seed, tokens.list_tokens(docs, topics.copy()), k, halves, (n_words, n_topics)))
+        found.append(_judge_split(seed, tokens.list_tokens(docs, topics.copy()), k, halves, n_words))
     worth = [each for each in found if each is not None]
     return sorted(worth, key=lambda each: -each.score)
 
@@ -84,26 +84,14 @@ def find_bans(phi: FloatArray) -> list[EditProposal]:
     return [EditProposal((), (int(v),), float(counts[v])) for v in order]
 
 
-def _judge_split(
-    seed: int, table: tokens.TokenTable, k: int, halves: Array, shape: tuple[int, int]
-) -> EditProposal | None:
+def _judge_split(seed: int, table: tokens.TokenTable, k: int, halves: Array, n_words: int) -> EditProposal | None:
     """Return what two restricted topics gain over topic ``k``; None if it is too little, or one of them is small."""
-    n_words, new = shape
-    own, mine = table.topics.copy(), table.topics == k
-    table.topics[mine & halves] = new
-    counts = tokens.count_tokens(table, n_words, new + 1)
     at = tokens.EditAddress(seed, 0, -1 - k)  # edits have numbers above 0
-    tokens.divide_tokens(at, table, mine, own, new, np.zeros(n_words), ETA, counts)
-    owners = np.repeat(np.arange(len(table.starts) - 1), np.diff(table.starts))
-    a, b = (counts[:, column].astype(np.float64) for column in (k, new))
-    parts = [np.bincount(owners[table.topics == column]) for column in (k, new)]
-    gain = _rate_words(a) + _rate_words(b) - _rate_words(a + b)
-    gain += sum(map(_sum_entropies, parts)) - _sum_entropies(np.bincount(owners[mine]))
-    size = a.sum() + b.sum()
-    if gain < LEAST_SPLIT * size or min(a.sum(), b.sum()) < LEAST_SHARE * size:
+    gain, (a, b) = tokens.measure_split(at, table, k, halves, ETA, n_words)
+    if gain < LEAST_GAIN or min(a.sum(), b.sum()) < LEAST_SHARE * (a.sum() + b.sum()):
         return None
     words = tuple(tuple(np.argsort(-half, kind="stable")[:SHOWN].tolist()) for half in (a, b))
-    return EditProposal((k,), (), float(gain / size), words)
+    return EditProposal((k,), (), gain, words)
 
 
 def _list_similar(counts: FloatArray) -> list[tuple[int, int]]:
@@ -115,14 +103,3 @@ def _list_similar(counts: FloatArray) -> list[tuple[int, int]]:
     np.fill_diagonal(cosines, -1.0)
     near = there[np.argsort(-cosines, axis=1, kind="stable")[:, : min(NEAR, len(there) - 1)]]
     return sorted({(min(a, b), max(a, b)) for a, row in zip(there.tolist(), near.tolist(), strict=True) for b in row})
-
-
-def _rate_words(counts: FloatArray) -> float:
-    """Return the log-likelihood of words under their own frequencies."""
-    return _sum_entropies(counts) - _sum_entropies(np.array([counts.sum()]))
-
-
-def _sum_entropies(counts: Array) -> float:
-    """Return the sum of ``n ln n``."""
-    values = counts[counts > 0]
-    return float((values * np.log(values)).sum())

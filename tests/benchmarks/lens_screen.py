@@ -43,8 +43,8 @@ FILTER = """([column, value]) => new Promise((done, failed) => {
 UNFILTER = "() => window.deep('.fl-chip').forEach(chip => chip.click())"
 PLAIN = "() => window.deep('.fl-form').length > 0 && window.deep('.fl-chip').length === 0 && !window.isBusy()"
 MAP_MADE = """() => {
-    const head = window.deep('.dm-head')[0]?.textContent ?? ''
-    return head.includes('Colour') && !head.includes('rough')
+    const state = window.deep('.dm-state')[0]?.textContent ?? ''
+    return window.deep('.dm-filters').length > 0 && !state.includes('rough')
 }"""
 MAP_SHOWN = "documents => window.deep('.dm-stage')[0]?.dataset.shown === String(documents)"
 # Milliseconds between frames while the map moves.
@@ -62,13 +62,13 @@ MOVE = """frames => new Promise(done => {
 })"""
 # Milliseconds from the release of the button until the documents inside the line are listed.
 LISTED = """() => new Promise((done, failed) => {
-    const old = window.deep('.dm-card h3')[0]?.textContent
+    const old = window.deep('.dm-card h2')[0]?.textContent
     let began = NaN
     window.addEventListener('pointerup', () => { began = performance.now() }, {capture: true, once: true})
     const begun = performance.now()
     const look = () => {
-        const head = window.deep('.dm-card h3')[0]?.textContent
-        const listed = window.deep('.dm-docs li').length > 0 && head !== old
+        const head = window.deep('.dm-card h2')[0]?.textContent
+        const listed = window.deep('.dm-table tr[data-point]').length > 0 && head !== old && !head.includes('…')
         if (listed) done(performance.now() - began)
         else if (performance.now() - begun > 60000) failed(new Error('nothing was listed after a minute'))
         else requestAnimationFrame(look)

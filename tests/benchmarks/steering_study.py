@@ -113,12 +113,14 @@ def list_suggestions(study: Study, living: CorpusChain, state: Any, own: set[int
     The engine names columns, which are the numbers of topics as long as none is pruned.
     """
     n_words, n_topics = state.phi[0].shape
-    merges = suggest.find_merges(living.docs, state.topics, n_words, n_topics)
-    splits = suggest.find_splits(
-        living.seed, living.docs, state.topics, n_words, n_topics, float(state.eta[0]), Pool(2)
-    )
+    merges = suggest.judge_merges(living.docs, state.topics, n_words, n_topics)
+    splits = suggest.find_splits(living.seed, living.docs, state.topics, n_words, n_topics, Pool(2))
     proposals = [
-        [("merge", {"topics": each.topics if each.topics[1] not in own else each.topics[::-1]}) for each in merges],
+        [
+            ("merge", {"topics": each.topics if each.topics[1] not in own else each.topics[::-1]})
+            for each in merges
+            if each.score > suggest.LEAST_MERGE
+        ],
         [("split", {"topics": each.topics}) for each in splits],
         [("ban", {"words": each.words}) for each in suggest.find_bans(state.phi[0])],
     ]

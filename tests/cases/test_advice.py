@@ -99,6 +99,7 @@ def test_what_is_advised_about_usual_and_foreign_inputs_works(tmp_path: Path) ->
         follow_advice(write_files(tmp_path / f"foreign{number}", files), sound=False)
 
 
+@pytest.mark.nightly
 def test_no_advice_about_a_broken_input_is_refused_as_an_option(tmp_path: Path) -> None:
     for number, broken in enumerate(BROKEN):
         path = broken.make(tmp_path / f"{number}")

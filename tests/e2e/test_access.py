@@ -164,6 +164,7 @@ def test_logging_out_in_one_tab_ends_the_others_and_no_other_browser(shared_guar
     expect(elsewhere.get_by_role("heading", name="New run")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_tab_follows_when_its_browser_logs_in_as_somebody_else(shared_guarded, page, guard):
     come_in(page, shared_guarded, VIEWERS)
     other = guard.watch(page.context.new_page())

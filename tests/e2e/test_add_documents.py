@@ -46,6 +46,7 @@ def test_a_folder_chosen_in_an_empty_store_becomes_a_corpus_and_a_run_can_read_i
     assert server.complaints == []
 
 
+@pytest.mark.nightly
 def test_an_import_that_fails_when_its_page_is_closed_is_told_to_whoever_comes_to_look(
     start_server, store_url, new_page, tmp_path
 ):
@@ -124,6 +125,7 @@ def test_choosing_files_is_not_typing(server, page):
         page.wait_for_timeout(100)
 
 
+@pytest.mark.nightly
 def test_what_came_in_is_shown_and_changed_before_a_corpus_is_made_of_it(start_server, store_url, page, tmp_path):
     server = start_server(store_url)
     subjects = (("sea", "ships harbour storm ferry"), ("town", "money market street bank"))

@@ -35,7 +35,7 @@ PAGES = {
     "topics by group": "page=trends&run=6&trend=groups",
     "word": "page=word&run=6&word=garden",
     "map of documents": "page=documents&run=6&tab=map",
-    "documents chosen on the map": "page=documents&run=6&tab=map&layer=3&topic=1",
+    "documents chosen on the map": "page=documents&run=6&tab=map&where=L3:1%3Dstrongest",
     "refined topic": "page=explore&run=6&layer=3&topic=1&tab=more",
     "tree": "page=explore&run=1&picture=tree",
     "what comes back": "page=seeds&run=1",
@@ -47,14 +47,9 @@ ALWAYS = (
     "explore",
     "steer",
     "compare",
-    "documents",
     "document",
-    "guide",
-    "classes",
     "topics over time",
-    "map of documents",
-    "what comes back",
-)  # the others, which are these in another state, at night, as is the other side of each
+)  # the others, which have the parts of these, at night, as is the other side of each
 READY = {  # what stands on a page when it shows what its name here says
     "steer": ".st-words li",
     "compare": 'h2:text("What changed")',
@@ -68,7 +63,7 @@ READY = {  # what stands on a page when it shows what its name here says
     "topics by group": ".tr-heat",
     "word": ".tr-contexts",
     "map of documents": f".dm-stage[data-shown='{DOCUMENTS}']",
-    "documents chosen on the map": ".dm-docs li",
+    "documents chosen on the map": ".dm-table tr[data-point]",
     "refined topic": ".ex-refined a",
 }
 TEXT = """() => {

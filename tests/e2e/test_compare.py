@@ -263,16 +263,13 @@ def test_a_match_is_changed_by_hand_and_undone(server, open_both, planted):
     db.close()
 
 
-def test_the_comparison_is_saved_as_a_file(opened):
+def test_the_comparison_is_saved_as_a_file_and_both_trees_as_one_picture_with_what_is_on_screen(opened, shared_server):
     with opened.expect_download() as download:
         opened.get_by_label("Save the comparison as").select_option("json")
     assert download.value.suggested_filename == "topiary-run-1-and-2.json"
     report = json.loads(download.value.path().read_text(encoding="utf-8"))
     assert (report["a"]["run"], report["b"]["run"]) == (1, 2)
     assert report["topic_matches"]
-
-
-def test_both_trees_are_saved_as_one_picture_with_what_is_on_screen(opened, shared_server):
     shown = [opened.locator(f".cm-tree-{side} .tp-node").count() for side in ("a", "b")]
     with opened.expect_download() as download:
         opened.get_by_label("Save the comparison as").select_option("svg")

@@ -32,6 +32,7 @@ def test_a_pasted_text_is_placed_marked_and_kept_out_of_the_address(server, page
     assert server.complaints == []
 
 
+@pytest.mark.nightly
 def test_a_file_is_placed_and_a_document_found_leads_to_the_line_between_two(server, page, tmp_path):
     letter = tmp_path / "letter.txt"
     letter.write_text("goal league coach season", encoding="utf-8")

@@ -38,6 +38,7 @@ def test_it_plays_on_explore_to_the_end_and_back_leads_to_where_it_began(server,
     assert page.evaluate("history.length") <= before + 1
 
 
+@pytest.mark.nightly
 def test_keys_move_the_cursor(server, page, wait_until_quiet):
     page.goto(f"{server.url}?page=watch&run=1")
     bar = page.locator(".fm-bar")

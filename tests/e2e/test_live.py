@@ -49,7 +49,8 @@ def test_a_new_snapshot_and_new_points_reach_an_open_page(start_server, planted,
     page.wait_for_function(f"() => ({LENGTH})() === 11")
 
 
-@pytest.mark.parametrize("side", [pytest.param("light", marks=pytest.mark.nightly), "dark"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("side", ["light", "dark"])
 def test_figures_come_as_the_theme_wants_them(start_server, planted, writer, page, side):
     _, row = writer
     server = start_server(planted)
@@ -79,6 +80,7 @@ def test_a_chart_says_what_it_waits_for_until_there_is_a_curve(start_server, pla
     db.close()
 
 
+@pytest.mark.nightly
 def test_charts_of_rarer_measures_look_like_the_others_and_stand_above_what_happened(
     start_server, planted, writer, page
 ):
@@ -162,6 +164,7 @@ def test_five_open_tabs_never_lock_the_writer(start_server, planted, writer, new
     assert server.complaints == []
 
 
+@pytest.mark.nightly
 def test_a_server_on_a_taken_port_says_so_in_one_sentence(start_process, planted):
     first = start_process(planted)
     with pytest.raises(AssertionError, match=f"port {first.port} of 127.0.0.1 is taken"):

@@ -15,7 +15,7 @@ SEEN = {
     "watch": "Layer-adaptive step sizes",
     "explore": "Area = share of all words",
     "compare": "There is only one run yet",
-    "documents": "All documents",
+    "documents": "Place a text",
     "guide": "What Topiary does",
 }
 SLASH = """topic => {
@@ -68,7 +68,8 @@ def test_a_page_of_a_phone_is_not_wider_than_the_phone(shared_server, new_page):
     page = new_page(width=420, height=900)
     for name, words in SEEN.items():
         page.goto(f"{shared_server.url}?page={name}&run=1")
-        page.get_by_text(words).first.wait_for()
+        shown = page.locator(".ex-answer") if name == "explore" else page.get_by_text(words)
+        shown.first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 420, name
 
 
@@ -90,15 +91,14 @@ def test_on_a_phone_a_long_name_pushes_nothing_away_and_a_run_can_be_stopped(sta
     runs.finish_run(db, row.number, row.attempt, "paused")
     db.close()
     server, page = start_server(planted), new_page(width=420, height=900)
-    for name in ("runs", "explore", "guide"):
-        page.goto(f"{server.url}?page={name}&run=2")
-        bar = page.get_by_role("banner").first
-        bar.get_by_text("paused").wait_for()
-        for what in ("Copy link", "resume run 2", "stop run 2"):
-            assert inside(bar.get_by_role("button", name=what), bar), f"{what} on {name}"
-        assert inside(page.get_by_role("combobox", name="Run", exact=True), bar)
-        assert inside(bar.locator(".MuiIconButton-root"), bar)  # light and dark
-        assert bar.bounding_box()["height"] == page.locator("main > div > .MuiToolbar-root").bounding_box()["height"]
+    page.goto(f"{server.url}?page=explore&run=2")
+    bar = page.get_by_role("banner").first  # the same on every page
+    bar.get_by_text("paused").wait_for()
+    for what in ("Copy link", "resume run 2", "stop run 2"):
+        assert inside(bar.get_by_role("button", name=what), bar), what
+    assert inside(page.get_by_role("combobox", name="Run", exact=True), bar)
+    assert inside(bar.locator(".MuiIconButton-root"), bar)  # light and dark
+    assert bar.bounding_box()["height"] == page.locator("main > div > .MuiToolbar-root").bounding_box()["height"]
     page.goto(f"{server.url}?page=runs&run=2")
     card = page.locator(".tp-run").first
     assert inside(card.get_by_role("button", name="delete run 2"), card)
@@ -198,6 +198,7 @@ def test_the_chooser_follows_back_and_leads_to_the_list_where_not_all_runs_are_i
     page.wait_for_function(_CHOSEN, arg=[chooser.element_handle(), "40"])
 
 
+@pytest.mark.nightly
 def test_going_to_another_page_leaves_no_complaint_in_the_terminal(start_process, planted, page, wait_until_laid_out):
     server = start_process(planted)
     page.goto(f"{server.url}?page=runs&run=1")
@@ -376,6 +377,7 @@ def test_a_name_half_typed_stays_while_the_run_goes_on(start_server, planted, pa
     db.close()
 
 
+@pytest.mark.nightly
 def test_where_there_is_no_clipboard_the_visitor_is_told_to_copy_the_address(shared_server, page):
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
     page.goto(f"{shared_server.url}?page=watch&run=1")
@@ -404,7 +406,7 @@ def test_after_the_run_looked_at_is_deleted_that_is_said_and_without_any_the_run
     runs.delete_run(db, 1)
     page.get_by_text("No runs yet").wait_for()
     page.wait_for_url(says(page="runs", run=0))
-    for name in ("Watch", "Explore", "Compare", "Documents"):
+    for name in ("Watch", "Compare"):
         page.get_by_role("link", name=name).click()
         page.get_by_text("There is no run yet").wait_for()
         assert page.get_by_role("main").locator("input, textarea, select").count() == 0
@@ -433,10 +435,10 @@ def test_the_form_says_what_is_wrong_at_the_setting(shared_server, page):
     page.get_by_text("All settings").click()
     widths = page.get_by_label("Topics per layer")
     widths.fill("128-0")
-    page.get_by_text("Topics per layer must be at least 1; got 0").wait_for()
+    page.get_by_text("Topics per layer must be at least 1; got 0", exact=True).wait_for()
     assert page.get_by_role("button", name="Start training").is_disabled()
     widths.fill("8-4")
-    page.get_by_text("Topics per layer must be at least 1; got 0").wait_for(state="detached")
+    page.get_by_text("Topics per layer must be at least 1; got 0", exact=True).wait_for(state="detached")
     assert page.get_by_role("button", name="Start training").is_enabled()
 
 
@@ -463,6 +465,7 @@ def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(shared_
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
 
 
+@pytest.mark.nightly
 def test_the_bars_of_the_watch_page_have_the_colours_of_their_layers(shared_server, page):
     colours = set()
     for layer in (1, 2):
@@ -495,7 +498,7 @@ def test_the_guide_is_searched_and_a_result_opened_by_the_keyboard_alone(shared_
     assert shared_server.complaints == []
 
 
-@pytest.mark.parametrize("lost", [pytest.param(1, marks=pytest.mark.nightly), 99])
+@pytest.mark.parametrize("lost", [1, pytest.param(99, marks=pytest.mark.nightly)])
 def test_a_page_whose_scripts_did_not_arrive_loads_again_and_at_last_says_so(shared_server, page, lost):
     asked = []
 

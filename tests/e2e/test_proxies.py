@@ -210,7 +210,7 @@ def walk(page, home):
     ("proxy", "way"),
     [
         (nginx, "a name of its own"),
-        (caddy, "a path that is taken away"),
+        pytest.param(caddy, "a path that is taken away", marks=pytest.mark.nightly),
         pytest.param(nginx, "a path that is passed on", marks=pytest.mark.nightly),
         pytest.param(nginx, "a path that is taken away", marks=pytest.mark.nightly),
         pytest.param(caddy, "a name of its own", marks=pytest.mark.nightly),
@@ -225,6 +225,7 @@ def test_the_configurations_of_the_guide_work(start_process, planted, tmp_path, 
         options = ["--prefix", "/topiary"]
         changes = [("location /", "location /topiary/")] if proxy is nginx else [("proxy 127", "proxy /topiary/* 127")]
     server = start_process(planted, 0, *password, "--allow-host", NAME, "--behind-proxy", "127.0.0.1", *options)
+    assert server.url.endswith("/topiary/") == bool(options)
     backend = server.url.split("/")[2].rpartition(":")[2]
     if way == "a path that is taken away":
         away = f"handle_path /topiary/* {{\n reverse_proxy 127.0.0.1:{backend}\n}}"
@@ -263,17 +264,6 @@ def test_a_proxy_that_replaces_the_host_needs_the_name_only(start_process, plant
         assert Client(port).ask("POST", "/login", "password=x", Origin="https://evil.example")[0] == 403
 
 
-def test_what_others_than_the_proxy_say_of_the_browser_is_not_believed(start_process, planted, password):
-    server = start_process(planted, 0, *password, "--behind-proxy", "192.0.2.1")
-    line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    said = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example"}
-    line.request("POST", "/login", urlencode({"password": ANALYSTS}), said)
-    answer = line.getresponse()
-    assert answer.status == 303
-    assert "Secure" not in answer.headers["Set-Cookie"]
-    line.close()
-
-
 @pytest.mark.skipif(not CASE.is_file(), reason="needs the shared cases")
 def test_a_path_that_a_proxy_takes_away_is_in_every_address(start_process, planted, tmp_path, password, page):
     port = free_port()
@@ -282,22 +272,3 @@ def test_a_path_that_a_proxy_takes_away_is_in_every_address(start_process, plant
     with running(port, *command, folder=tmp_path):
         walk(page, f"http://127.0.0.1:{port}/topiary/")
         assert "OUTSIDE" not in (tmp_path / "proxy.log").read_text()
-
-
-def test_a_server_below_a_path_says_where_it_is(start_process, planted):
-    server = start_process(planted, 0, "--prefix", "topiary/papers/")
-    assert server.url.endswith("/topiary/papers/")
-    host = server.url.split("/")[2]
-    answers = {}
-    for path in ("/topiary/papers", "/topiary/papers/?page=guide", "/topiary/papers/runs?run=1", "/", "/topiary/x"):
-        line = http.client.HTTPConnection(host, timeout=30)
-        line.request("GET", path)
-        answer = line.getresponse()
-        answers[path] = answer.status, answer.headers["Location"], answer.read().decode()
-        line.close()
-    assert answers["/topiary/papers"][:2] == (302, "/topiary/papers/")
-    assert answers["/topiary/papers/?page=guide"][0] == 200
-    assert answers["/topiary/papers/runs?run=1"][:2] == (302, "./?page=runs&run=1")
-    for path in ("/", "/topiary/x"):
-        assert answers[path][0] == 404
-        assert answers[path][2].startswith("This server answers below /topiary/papers/ only; have the proxy pass")

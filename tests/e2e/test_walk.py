@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from orchard import wait_for
 from playwright.sync_api import expect
+from process_samples import train_here
 from speeches import PARTIES, THEMES, write_speeches
 
 from topiary.app.cli.main import main
@@ -35,6 +36,7 @@ def walked(tmp_path_factory):
         for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
             patch.setenv(name, str(folder / "data"))
         patch.setenv("TOPIARY_STORE", str(folder / "store.db"))
+        patch.setattr(launcher, "start_worker", train_here)
         for command in (
             ("import", folder / "speeches.csv"),
             ("train", "speeches", *SMALL),
@@ -43,9 +45,6 @@ def walked(tmp_path_factory):
             ("report", 1, "--output", folder / "report.html"),
         ):
             assert main([*map(str, command)]) == 0, command
-    for child in launcher._children:
-        child.wait()
-    launcher.reap_children()
     return folder
 
 

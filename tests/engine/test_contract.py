@@ -124,6 +124,7 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
     return parts[0], parts[1]
 
 
+@functools.cache  # a test below sees that no step changes the state it was given
 def trained(case: Case, steps: int = 2, n_threads: int = 1, seed: int = SEED) -> tuple[Kernel, Any, Any]:
     """Kernel, state and last info after a few steps on all documents."""
     kernel, batch = case.kernel(n_threads), documents(case.data)
@@ -339,13 +340,6 @@ def test_a_step_reports_its_tokens_and_positive_step_sizes_of_every_topic(case):
         assert np.isfinite(sizes).all()
 
 
-@every_case
-def test_the_same_seed_gives_the_same_bits(case):
-    _, one, _ = trained(case)
-    _, two, _ = trained(case)
-    assert bits(flatten(one)) == bits(flatten(two))
-
-
 @main_case
 def test_another_seed_gives_other_topics(case):
     kernel, one, _ = trained(case)
@@ -354,8 +348,8 @@ def test_another_seed_gives_other_topics(case):
 
 
 @every_case
-def test_any_number_of_threads_gives_the_same_bits(case):
-    kernels, states = zip(*(trained(case, steps=3, n_threads=n)[:2] for n in (1, 2, 5)), strict=True)
+def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(case):
+    kernels, states = zip(*(trained(case, n_threads=n)[:2] for n in (1, 2, 5)), strict=True)
     assert bits(flatten(states[0])) == bits(flatten(states[1])) == bits(flatten(states[2]))
     batch = documents(case.data)
     one, two, five = (bits(flatten(kernel.infer(SEED, states[0], batch, SHORT))) for kernel in kernels)

@@ -18,7 +18,7 @@ from topiary.app.jobs import claim, trainer
 from topiary.store import runs, snapshots
 from topiary.store.database import Database, open_database
 
-MINIBATCHES = 60
+MINIBATCHES = 30
 FORK = multiprocessing.get_context("fork") if sys.platform != "win32" else None
 Fault = Callable[[Database], None]
 

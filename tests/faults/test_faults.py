@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from tests.faults import scenes
-from tests.faults.children import Bench
+from tests.faults.children import MINIBATCHES, Bench
 from tests.faults.scenes import SCENES
 from tests.samples.databases import Server, programs, schema
 from topiary.app.jobs import claim
@@ -81,7 +81,7 @@ def test_a_run_that_differs_in_one_number_counts_as_lost(bench):
     run = bench.order()
     bench.whole(run)
     with bench.store() as db, db.write() as connection:
-        mine = (tables.points.c.run == run) & (tables.points.c.minibatch == 60)
+        mine = (tables.points.c.run == run) & (tables.points.c.minibatch == MINIBATCHES)
         value = tables.points.c.value * (1 + 1e-15)
         connection.execute(
             update(tables.points).where(mine, tables.points.c.name == "point_perplexity").values(value=value)

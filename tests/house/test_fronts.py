@@ -105,7 +105,7 @@ def test_all_fronts_tell_the_same_ten_facts(fronts):
     section = report[report.index("of the words · L3:1") - 80 :]
 
     same("title", "hedge, prune, goal", {
-        "page": find(r"of all words (.+?) (?:wanders )?What it is about", topic),
+        "page": find(r"of all words (.+?) (?:wanders )?(?:Suggest names )?What it is about", topic),
         "command": find(rf"({TITLE})", command),
         "json": facts["title"], "library": library["title"], "table": table["title"], "file": written["title"],
         "figure": find(rf"L3:1 ({TITLE})", figure), "report": find(rf"({TITLE}) \d+% of the words", section),
@@ -132,6 +132,9 @@ def test_all_fronts_tell_the_same_ten_facts(fronts):
         "report": ("L2:1", percent(find(r"Consists of (\d+%) hedge, rose, soil", section))),
         "library": ("L2:1", percent(hierarchy.children(hierarchy.find_topic("L3:1"))[0].weight)),
     })  # fmt: skip
+    answer = rf"(\w+ topics? holds? \d+% of all words: {TITLE}.*? the rest\.)"
+    head = fronts.page(ExplorePage, "_controls", page="explore")
+    same("answer", find(answer, head), {"page": find(answer, head), "report": find(answer, report)})
     documents = table["documents"].split()[:3]
     same("documents of a topic", documents, {
         "page": re.findall(r"document (\d+)", topic)[:3], "file": written["documents"].split()[:3],

@@ -24,7 +24,15 @@ print(",".join(models.list_names()))
 """
 
 
-EXTRAS = ("parquet", "zst", "asian", "lemmas", "cluster", "bridges")  # without them the readers say how to get them
+EXTRAS = (
+    "parquet",
+    "zst",
+    "asian",
+    "lemmas",
+    "cluster",
+    "bridges",
+    "names",
+)  # without them the readers say how to get them
 
 
 def test_the_top_of_the_repository_holds_nothing_but_the_rooms():

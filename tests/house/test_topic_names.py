@@ -51,6 +51,7 @@ SAYING = {
     "infer": ["infer 1 {text}", "infer 1 {text} --json"],
     "notes": [f"notes 1 --add thorny --topic {TOPIC}", "notes 1", "notes 1 --json"],
     "carry": ["carry 1 2", "carry 1 2 --json"],
+    "names": ["names 1", "names 1 --json"],
 }
 # What each command that writes a file is given; a test of files reads what it wrote.
 WRITING = {
@@ -75,6 +76,7 @@ TAKING = {  # every command with an option that takes a topic, and what it is gi
     "report": "report 1 --no-quotes --output {file}.html",
     "figure": "figure 1 tree --output {file}.svg",
     "notes": "notes 1",
+    "names": "names 1",
     "refine": "refine 1 --share 0.5",
 }
 WITHOUT_TOPICS = {"contexts", "perplexity", "steps"}  # tables and figures

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from process_samples import train_here
 
 from topiary.app.cli.main import main
 from topiary.app.jobs import launcher, process
@@ -93,7 +94,7 @@ class Topiary:
 
 
 class InnerTopiary(Topiary):
-    """The same in this process, which has imported everything once; only workers are processes of their own."""
+    """The same in this process, which has imported everything once, and trains the runs too."""
 
     def __call__(self, *words: object) -> str:
         """Run a command and give what it prints."""
@@ -102,10 +103,8 @@ class InnerTopiary(Topiary):
             for name, value in self.environment.items():
                 patch.setenv(name, value)
             patch.chdir(self.folder)
+            patch.setattr(launcher, "start_worker", train_here)
             status = main([*map(str, words)])
-        for child in launcher._children:
-            child.wait()
-        launcher.reap_children()
         printed.flush()
         text = printed.buffer.getvalue().decode("utf-8")
         assert status == 0, f"topiary {' '.join(map(str, words))}: {text}"

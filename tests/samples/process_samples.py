@@ -4,6 +4,7 @@ import itertools
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -98,6 +99,13 @@ def order(
     """A queued run of a small model."""
     wishes = {"minibatches": minibatches, "averaged": averaged, "seed": seed, "until": until, "edits": edits}
     return new_run.create_run(db, corpus, model="dlda", texts=SMALL | texts, **wishes)
+
+
+def train_here(url: str, run: int) -> SimpleNamespace:
+    """Train a run in this process, in the place of ``launcher.start_worker``, when a test is not about workers."""
+    with closing(open_database(url)) as db:
+        trainer.train_run(db, run)
+    return NOBODY
 
 
 class Written(NamedTuple):

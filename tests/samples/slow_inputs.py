@@ -18,7 +18,6 @@ def grows_slowly(read: Callable[[str], object], begin: str, piece: str = "", end
 
 
 def _measure(read: Callable[[str], object], text: str) -> float:
-    gc.collect()
     gc.disable()  # it looks through what other tests left
     begun = time.process_time()
     try:

@@ -42,8 +42,9 @@ def sources(*rooms: str) -> tuple[Source, ...]:
     return tuple(read(path) for path in files)
 
 
+@cache
 def read(path: Path) -> Source:
-    """One file as a source."""
+    """One file as a source, parsed once however many combinations of rooms it is in."""
     text = path.read_text(encoding="utf-8")
     return Source(path.relative_to(ROOT).as_posix(), text, ast.parse(text))
 

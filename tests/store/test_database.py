@@ -412,7 +412,7 @@ def test_a_byte_changed_anywhere_in_the_file_is_at_most_a_sentence(tmp_path):
     with closing(sqlite3.connect(path)) as connection:
         starts = [whole.index(row[0].encode()) for row in connection.execute("SELECT sql FROM sqlite_schema") if row[0]]
     rng = np.random.default_rng(1)
-    places = [start + int(rng.integers(-30, 300)) for start in starts] + rng.integers(0, len(whole), 30).tolist()
+    places = [start + int(rng.integers(-30, 300)) for start in starts] + rng.integers(0, len(whole), 10).tolist()
     sentences = []
     for place in places:
         path.write_bytes(whole[:place] + bytes([int(rng.integers(128, 256))]) + whole[place + 1 :])

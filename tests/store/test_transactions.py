@@ -157,6 +157,7 @@ def test_the_error_that_ends_the_waiting_is_the_first(db):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_writers_outlive_four_restarts_in_ten_seconds_and_write_everything_once():
     found = programs()
     if found is None:

@@ -8,7 +8,7 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.seeds import EstimatePair
 from topiary.app.names import format_signed
 from topiary.app.views.compare.trees import list_shared_classes
-from topiary.app.views.markup import draw_title, write_element
+from topiary.app.views.markup import draw_term, draw_title, write_element
 from topiary.app.views.run_facts import format_estimate
 from topiary.app.views.text import escape, format_percent, shorten
 from topiary.engine.hierarchy.tree import Node
@@ -167,7 +167,7 @@ def describe_cost(estimates: EstimatePair) -> str:
 
 def _draw_cell(name: str, value: str, note: str, tip: str) -> str:
     content = (
-        f'<span class="tp-kpi-name">{escape(name)}</span><b>{escape(value)}</b>'
+        f'<span class="tp-kpi-name">{draw_term(name)}</span><b>{escape(value)}</b>'
         f'<span class="tp-dim">{escape(note)}</span>'
     )
     return write_element("div", content, class_="tp-kpi", title=tip)
@@ -187,7 +187,7 @@ _HEADS = (
 def _list_classes(comparison: Comparison, changes: Sequence[ClassChange], chosen: int) -> str:
     if not changes:
         return ""
-    heads = "".join(write_element("th", name, scope="col", title=tip) for name, tip in _HEADS)
+    heads = "".join(write_element("th", draw_term(name, tip), scope="col") for name, tip in _HEADS)
     rows = "".join(_draw_class(comparison, change, chosen) for change in changes[:_MOST_CLASSES])
     left = len(changes) - _MOST_CLASSES
     more = f'<p class="tp-dim">{left:,} more classes changed less than these.</p>' if left > 0 else ""

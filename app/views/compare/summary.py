@@ -18,7 +18,7 @@ from topiary.app.analysis.seeds import (
     is_below_range,
 )
 from topiary.app.names import plural
-from topiary.app.views.markup import write_element
+from topiary.app.views.markup import draw_term, write_element
 from topiary.app.views.palette import declare_hue
 from topiary.app.views.run_facts import format_estimate
 from topiary.app.views.text import escape, format_percent, format_weight, shorten, write_title
@@ -316,6 +316,6 @@ def _draw_ratio(value: float) -> str:
 
 def _draw_agreement_cell(name: str, value: str, note: str, tip: str) -> str:
     return (
-        f'<div class="tp-kpi" title="{tip}"><span class="tp-kpi-name">{name}</span><b>{value}</b>'
+        f'<div class="tp-kpi" title="{tip}"><span class="tp-kpi-name">{draw_term(name)}</span><b>{value}</b>'
         f'<span class="tp-dim">{note}</span></div>'
     )

@@ -20,7 +20,7 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
 from topiary.app.names import format_signed
 from topiary.app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
-from topiary.app.views.markup import draw_select, draw_title, mark_edited, write_element
+from topiary.app.views.markup import draw_select, draw_term, draw_title, mark_edited, write_element
 from topiary.app.views.palette import LIVE, RARER_DASHES, declare_hue
 from topiary.app.views.runs.kpis import draw_choices
 from topiary.app.views.text import escape, format_percent, format_weight, shorten
@@ -92,7 +92,7 @@ def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
         visible = [listing.chosen, *visible]
     rows = "".join(_draw_pair_row(comparison, pair, listing) for pair in visible)
     columns = _HEADS[:-2] if has_pictures(comparison.b) else _HEADS
-    heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in columns)
+    heads = "".join(write_element("th", draw_term(word, tip), scope="col") for word, tip in columns)
     left = len(pairs) - len(visible)
     more = (
         f'<button class="ex-soft" data-do="more-pairs">{min(left, ROWS_STEP)} more of {left}</button>' if left else ""

@@ -45,6 +45,8 @@ class DocumentRow(NamedTuple):
         Data URI, or "" where documents are texts.
     contexts : tuple of ContextLine
         The first matches of the search in it.
+    about : str
+        Its day and its group, as far as it has them.
     """
 
     number: int
@@ -54,6 +56,7 @@ class DocumentRow(NamedTuple):
     has_text: bool
     picture: str = ""
     contexts: tuple[ContextLine, ...] = ()
+    about: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,14 +135,14 @@ def draw_table(table: TablePage) -> str:
     rows = [
         SimpleNamespace(
             document=row,
-            strongest=_find_strongest(table, row),
+            strongest=find_row_topic(table, row),
             score=f"{table.scores.get(row.number, math.nan):.1f}".replace("-", "−"),
         )
         for row in table.rows
     ]
     return render(
         "documents.table", table, _list_filters(table), more, max(0, table.documents - 1), _describe_count(table),
-        _list_pages(table), _list_columns(table), rows, notes,
+        list_pages(table), _list_columns(table), rows, notes,
     )  # fmt: skip
 
 
@@ -182,7 +185,8 @@ def _describe_count(table: TablePage) -> str:
     return shown + render("documents.found_in", table, topic, others, lines)
 
 
-def _list_pages(table: TablePage) -> SimpleNamespace | None:
+def list_pages(table: TablePage) -> SimpleNamespace | None:
+    """Return the ways to the other pages of the table; None if there are none."""
     if not table.total or not table.last_page:
         return None
     page, last = table.page, table.last_page
@@ -210,7 +214,7 @@ def _list_columns(table: TablePage) -> list[tuple[str, str | None, str | None]]:
     return [*columns, ("Words", "dc-number", describe_origin(_WORDS_TIP))]
 
 
-def _find_strongest(table: TablePage, row: DocumentRow) -> StrongestTopic | None:
+def find_row_topic(table: TablePage, row: DocumentRow) -> StrongestTopic | None:
     """Return the strongest topic of a document; None until it is known, and without one on screen."""
     topic = table.strongest.get(row.number)
     return topic if topic is not None and table.hierarchy is not None and table.hierarchy.has(topic.node) else None

@@ -92,7 +92,7 @@ def draw_neighbours(
 
 
 MAP, FORM, BETWEEN = "map", "topics", "between"  # tabs; that of the table and the reader is ""
-TABS = (("", "All documents"), (MAP, "Map of documents"), (FORM, "Find its topics"), (BETWEEN, "Between two documents"))
+TABS = (("", "Table"), (MAP, "Map"), (FORM, "Place a text"), (BETWEEN, "Between two"))
 STEPS = (5, 7, 9, 11, 15, 21)
 
 

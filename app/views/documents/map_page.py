@@ -1,34 +1,31 @@
-"""The map of all documents on the documents page: its controls, the legend, the regions, and what is selected."""
+"""The map of documents: the sentence that answers, the filters above the map, and the table beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.typical import TypicalTopic
+from topiary.app.analysis.filters import STRONGEST, parse_condition
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.typical import TypicalTopics, TypicalWords
 from topiary.app.jobs.progress import Notice
-from topiary.app.views.filters import draw_conditions, draw_filter_form
-from topiary.app.views.markup import draw_options, draw_select, draw_title, write_element
-from topiary.app.views.palette import declare_hue
-from topiary.app.views.runs.corpus_form import draw_meter
-from topiary.app.views.text import escape, format_percent, shorten, write_title
+from topiary.app.views.documents.document_table import PAGE_ROWS, TablePage, find_row_topic, list_pages
+from topiary.app.views.documents.documents_form import MAP, TABS
+from topiary.app.views.explore.refining import draw_refine_selection
+from topiary.app.views.html import render
+from topiary.app.views.markup import name_condition
+from topiary.app.views.save_table import draw_table_dialog
+from topiary.app.views.text import shorten
 from topiary.engine.hierarchy.tree import Node
 
 TOPIC = "Topic"  # the first way to colour documents
-_COLOUR_TIP = "By the parent of a document's strongest topic, or by a column"
-_TOPIC_TIP = "Documents of which the topic has at least 20 % stand out"
-_REGION_TIP = "Documents there whose strongest topic of layer 1 is this one, or comes from it most"
-_TYPICAL_TIP = "Beyond chance among all topics of layer 1; in brackets the share in all other documents"
-_WORDS_TIP = "Log odds against all other documents, beyond chance among all words"
-_TITLE = 90  # letters
+_MOST_TYPICAL = 6  # topics that are listed
 
 
 class MapLegend(NamedTuple):
-    """A colour of the map: its hue from 1, what has it, and the message that a click sends, with its value."""
+    """A colour of the map where it shows a column: its hue from 1, the group, and the condition that selects it."""
 
     hue: int
     text: str
-    do: str
-    value: str
+    condition: str
 
 
 class MapColours(NamedTuple):
@@ -38,6 +35,8 @@ class MapColours(NamedTuple):
     ----------
     hues : list of int
         The hue of every code, 0 for grey.
+    legend : sequence of MapLegend
+        Empty where documents are coloured by topic, as captions have the colours of topics.
     others : bool
         Whether some documents are grey.
     columns : sequence of str
@@ -50,216 +49,219 @@ class MapColours(NamedTuple):
     columns: Sequence[str] = ()
 
 
-class MapRegion(NamedTuple):
-    """An island of a topic, and the number of documents there."""
+class TopicCount(NamedTuple):
+    """A topic and the number of documents whose strongest topic it is."""
 
     node: Node
     documents: int
 
 
-class ListedPoint(NamedTuple):
-    """A document of a selection."""
+class GroupCount(NamedTuple):
+    """A group and the numbers of its documents: of those selected, and of all."""
 
-    number: int
-    title: str
-
-
-class SelectionSummary(NamedTuple):
-    """What is selected: of how many documents, their typical topics, some of them, and their typical words.
-
-    ``words`` is None until they are known.
-    """
-
+    name: str
     selected: int
     documents: int
-    topics: Sequence[TypicalTopic] = ()
-    listed: Sequence[ListedPoint] = ()
-    words: Sequence[str] | None = None
 
 
-class MapControls(NamedTuple):
-    """What the controls show.
+class GroupChoice(NamedTuple):
+    """A column with groups, the largest of them first."""
+
+    column: str
+    levels: Sequence[GroupCount]
+
+
+class LeadingGroup(NamedTuple):
+    """The group that most of the documents selected are of, and their number."""
+
+    column: str
+    name: str
+    documents: int
+
+
+class DateHistogram(NamedTuple):
+    """How many documents a column of dates has over time, of all and of those selected (none if all are).
+
+    Attributes
+    ----------
+    edges : sequence of str
+        The first day of each bar, and the day after the last one.
+    first, last : int
+        Places in ``edges`` between which the dates selected are.
+    """
+
+    column: str
+    edges: Sequence[str]
+    counts: Sequence[int]
+    selected: Sequence[int]
+    first: int
+    last: int
+
+
+class MapSelection(NamedTuple):
+    """What is said of the documents selected.
+
+    Attributes
+    ----------
+    selected, documents : int
+        Documents selected, and all of the corpus.
+    leading : sequence of TopicCount
+        The topics that are the strongest one of most of them.
+    far : int
+        Documents of the map that are drawn at the border.
+    """
+
+    selected: int = 0
+    documents: int = 0
+    leading: Sequence[TopicCount] = ()
+    group: LeadingGroup | None = None
+    far: int = 0
+
+
+class MapHead(NamedTuple):
+    """What stands above the map.
 
     Attributes
     ----------
     hierarchy : Hierarchy or None
         None where there is no map.
-    topic : Node or None
-        The chosen topic.
-    colour : str
-        The column by which documents are coloured, "" by topic.
-    where, columns : sequence of str
-        The conditions on documents, and the columns for others.
+    note : str
+        Why there is none, or what is special about it; may be empty.
     can_make : bool
         Whether there is a button that has the map made.
     notice : Notice
         How far the map is that is being made, or why it has failed.
+    colour : str
+        The column by which documents are coloured, "" by topic.
+    where, query, subject, label, is_badly
+        The filters, as in the view; ``label_name`` is the label.
+    topics : sequence of sequences of TopicCount
+        By layer, the topics to choose from.
+    columns : sequence of str
+        The columns for other conditions.
     """
 
-    hierarchy: Hierarchy | None
-    topic: Node | None = None
-    colour: str = ""
-    colours: MapColours = MapColours()
-    where: Sequence[str] = ()
-    columns: Sequence[str] = ()
+    hierarchy: Hierarchy | None = None
     note: str = ""
     can_make: bool = False
     notice: Notice = Notice()
+    colour: str = ""
+    where: Sequence[str] = ()
+    query: str = ""
+    subject: Node | None = None
+    label: int = 0
+    label_name: str = ""
+    is_badly: bool = False
+    topics: Sequence[Sequence[TopicCount]] = ()
+    said: MapSelection = MapSelection()
+    colours: MapColours = MapColours()
+    columns: Sequence[str] = ()
+    groups: Sequence[GroupChoice] = ()
+    dates: DateHistogram | None = None
 
 
-def draw_map_controls(controls: MapControls) -> str:
-    """Return the choice of colours and of a topic, the conditions, and how far the map is."""
-    rows = []
-    hierarchy = controls.hierarchy
-    if hierarchy is not None:
-        entries = [("", TOPIC), *((name, shorten(name, 30)) for name in controls.colours.columns)]
-        colour = draw_select("colour", entries, controls.colour, "Colour by", _COLOUR_TIP)
-        tree = ""
-        if controls.topic is not None:
-            key = format_identity(controls.topic)
-            tree = write_element("button", "Show in the tree", class_="ex-soft", data_do="explore", data_id=key)
-        form = draw_filter_form(controls.columns)
-        rows.append(
-            f'<div class="dc-row dm-controls"><label>Colour by {colour}</label>'
-            f"{_draw_topic_choice(hierarchy, controls.topic)}{tree}{draw_conditions(controls.where)}{form}</div>"
-        )
-    rows.append(_draw_state(controls))
-    return f'<div class="dm-head">{"".join(rows)}</div>'
+class MapChip(NamedTuple):
+    """A filter that is on: its text, and the message that removes it, with its value."""
+
+    text: str
+    do: str
+    value: str
+    is_topic: bool = False
 
 
-def _draw_topic_choice(hierarchy: Hierarchy, chosen: Node | None) -> str:
-    groups = "".join(
-        write_element(
-            "optgroup",
-            draw_options(
-                (
-                    (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
-                    for node in hierarchy.nodes(layer)
-                ),
-                "" if chosen is None else format_identity(chosen),
-            ),
-            label=f"Layer {layer}",
-        )
-        for layer in range(hierarchy.n_layers, 0, -1)
+class BesideMap(NamedTuple):
+    """What the table beside the map has more than the table of documents.
+
+    Attributes
+    ----------
+    points : mapping of int to int
+        The point of each document on the map, -1 for none.
+    typical : (TypicalTopics, TypicalWords or None) or None
+        What is typical of the documents selected, if it was asked for.
+    is_waiting : bool
+        Whether it was asked for.
+    """
+
+    points: Mapping[int, int]
+    typical: tuple[TypicalTopics, TypicalWords | None] | None = None
+    is_waiting: bool = False
+
+
+def draw_map_head(head: MapHead) -> str:
+    """Return the sentence that answers, the menus, the filters, and how far the map is."""
+    hierarchy = head.hierarchy
+    if hierarchy is None:
+        return render("documents.map_nothing", head, TABS, MAP)
+    chosen = {condition.column: str(condition) for condition in map(parse_condition, head.where)}
+    topic = next((c.node for c in map(parse_condition, head.where) if c.strongest), None)
+    colours = [("", TOPIC), *((name, shorten(name, 30)) for name in head.colours.columns)]
+    save = draw_table_dialog(hierarchy, "documents", layer=1, query=head.query)
+    return render(
+        "documents.map_head", head, hierarchy, TABS, MAP, _describe_selection(head), _list_chips(head, hierarchy),
+        topic, chosen, colours, save,
+    )  # fmt: skip
+
+
+def _describe_selection(head: MapHead) -> str:
+    """Return the name of the sentence that fits the filters."""
+    conditions = [parse_condition(text) for text in head.where]
+    others = bool(head.query.strip() or head.subject or head.label or head.is_badly)
+    if not conditions and not others:
+        return "all"
+    if not head.said.selected:
+        return "none"
+    if len(conditions) == 1 and conditions[0].strongest and not others:
+        return "topic"
+    return "line" if len(conditions) == 1 and conditions[0].map_snapshot and not others else "filters"
+
+
+def _list_chips(head: MapHead, hierarchy: Hierarchy) -> list[MapChip]:
+    """Return the filters that are on and have no other control."""
+    listed = {group.column for group in head.groups}
+    chips = []
+    for text in head.where:
+        condition = parse_condition(text)
+        node = condition.node
+        if node is not None and hierarchy.has(node):
+            share = "" if condition.value == STRONGEST else f", {condition.value.replace('%..', ' % or more')}"
+            chips.append(MapChip(f"Topic: {hierarchy.title(node)}{share}", "unfilter", text, is_topic=True))
+        elif condition.column not in listed:
+            chips.append(MapChip(name_condition(text), "unfilter", text))
+    if head.subject is not None and hierarchy.has(head.subject):
+        chips.append(MapChip(f"Uses: {hierarchy.title(head.subject)}", "subject", "", is_topic=True))
+    if head.label_name:
+        chips.append(MapChip(head.label_name, "label", "0"))
+    if head.is_badly:
+        chips.append(MapChip("Badly explained", "badly", ""))
+    return chips
+
+
+def draw_map_legend(colours: MapColours) -> str:
+    """Return the colours of groups; those of topics are in the captions."""
+    return render("documents.map_legend", colours) if colours.legend else ""
+
+
+def draw_beside(table: TablePage, beside: BesideMap) -> str:
+    """Return the documents selected as a table with a page of rows, and what can be done with them."""
+    more = ""
+    if table.hierarchy is not None and table.total is not None and not table.wanted.badly:
+        selection = (table.conditions, table.wanted.text, table.total, table.documents)
+        more = draw_refine_selection(*selection, busy=table.refining)
+    typical = ""
+    if beside.typical is not None:
+        typical = render("trends.typical", table.hierarchy, *beside.typical, "", _MOST_TYPICAL)
+    rows = [(row, beside.points.get(row.number, -1), find_row_topic(table, row)) for row in table.rows]
+    topic = next(filter(None, (parse_condition(text).node for text in table.wanted.where)), None)
+    is_some = table.total is not None and 0 < table.total < table.documents
+    return render(
+        "documents.map_beside",
+        table,
+        rows,
+        more,
+        typical,
+        list_pages(table),
+        PAGE_ROWS,
+        beside.is_waiting,
+        topic,
+        is_some,
     )
-    options = draw_options([("", "All topics")], None if chosen else "") + groups
-    names = {"data_change": "topic", "aria_label": "Topic that stands out", "title": _TOPIC_TIP}
-    return write_element("select", options, class_="ex-select", **names)
-
-
-def _draw_state(controls: MapControls) -> str:
-    """Return the note about the map, its progress, and the button that has it made."""
-    notice = controls.notice
-    sentences = [notice.sentence, controls.note] if notice.failed else [controls.note]
-    text = " ".join(filter(None, sentences))
-    parts = [f'<p class="dc-read" role="status">{escape(text)}</p>'] if text else []
-    if notice.sentence and not notice.failed:
-        share = notice.share or 0.0
-        parts.append(f'<p class="dc-read">{escape(notice.sentence)}, {100 * share:.0f} %</p>')
-        parts.append(draw_meter(share, "Progress of the map"))
-    elif notice.failed or controls.can_make:
-        word = "Make the map" if controls.hierarchy is None or notice.failed else "Make a newer map"
-        parts.append(write_element("button", word, class_="tp-button", data_do="make"))
-    return f'<div class="dm-state">{"".join(parts)}</div>' if parts else ""
-
-
-def draw_map_legend(colours: MapColours, hierarchy: Hierarchy | None, regions: Sequence[MapRegion]) -> str:
-    """Return the legend, and the table of regions, which says in words what the map shows."""
-    entries = "".join(
-        write_element(
-            "button",
-            f'<i style="--hue:var(--tp-hue-{each.hue})"></i>{draw_title(each.text)}',
-            class_="dm-entry",
-            data_do=each.do,
-            data_value=each.value,
-        )
-        for each in colours.legend
-    )
-    others = '<span class="dm-entry"><i style="--hue:var(--tp-muted)"></i>others</span>' if colours.others else ""
-    legend = f'<div class="dm-legend" role="group" aria-label="Colours">{entries}{others}</div>'
-    return f"{legend if entries else ''}{_draw_regions(hierarchy, regions)}"
-
-
-def _draw_regions(hierarchy: Hierarchy | None, regions: Sequence[MapRegion]) -> str:
-    if hierarchy is None or not regions:
-        return ""
-    rows = "".join(
-        f'<tr><td>{region.node.layer}</td><th scope="row">{_draw_topic_button(hierarchy, region.node)}</th>'
-        f"<td>{region.documents:,}</td></tr>"
-        for region in regions
-    )
-    head = (
-        f'<th scope="col">Layer</th><th scope="col">Topic</th><th scope="col"{write_title(_REGION_TIP)}>Documents</th>'
-    )
-    return (
-        f'<details class="dm-regions"><summary>Regions of the map as a table</summary>'
-        f"<table><thead><tr>{head}</tr></thead><tbody data-rove>{rows}</tbody></table></details>"
-    )
-
-
-def _draw_topic_button(hierarchy: Hierarchy, node: Node) -> str:
-    return write_element(
-        "button",
-        draw_title(hierarchy.title(node)),
-        class_="dm-topic",
-        style=declare_hue(node.layer),
-        data_do="select",
-        data_value=format_identity(node),
-    )
-
-
-def draw_map_help() -> str:
-    """Return how documents are selected, which is shown while none are."""
-    return (
-        '<section class="dc-card dm-card"><h3 aria-level="2">Nothing is selected</h3><ul class="dm-help">'
-        "<li>A caption, or a topic chosen above, makes the documents stand out that have at least 20 % of it.</li>"
-        "<li>A line drawn around documents selects them: hold <kbd>Shift</kbd> and drag, or use the button ◌.</li>"
-        "<li>By keyboard: <kbd>Tab</kbd> to the map, move with the arrows, zoom with <kbd>+</kbd> and <kbd>−</kbd>, "
-        "and press <kbd>S</kbd> to select what is on screen.</li>"
-        "<li>A click on a point opens the document.</li></ul></section>"
-    )
-
-
-def _draw_heading(text: str, tip: str | None = None) -> str:
-    return write_element("h4", text, aria_level=3, title=tip)
-
-
-def draw_selection_card(summary: SelectionSummary, hierarchy: Hierarchy, *, busy: bool) -> str:
-    """Return what is selected: how many documents, what can be done with them, topics, words, and some of them."""
-    acts = (
-        ("list", "List them", "In the table of documents"),
-        ("trends", "Over time", "Topics over time and by group, of these documents"),
-        ("export", "Export", "Documents with the shares of topics, as CSV"),
-        ("seed-topic", "New topic from these", "Begins a new topic of this run with the words that distinguish them"),
-        ("refine", "New run on this selection", "Makes a corpus of these documents"),
-        ("clear", "Clear", "Escape, on the map"),
-    )
-    buttons = "".join(
-        write_element("button", word, class_="ex-soft", data_do=do, title=tip, disabled=busy and do == "refine")
-        for do, word, tip in acts
-        if summary.selected or do == "clear"
-    )
-    parts = [
-        f'<h3 aria-level="2"><span role="status">{summary.selected:,} of {summary.documents:,} documents</span></h3>'
-        f'<div class="dm-acts">{buttons}</div>'
-    ]
-    if summary.topics:
-        rows = "".join(
-            f"<li>{_draw_topic_button(hierarchy, each.node)}<span>{format_percent(each.share)} "
-            f"<small>({format_percent(each.share - each.difference)})</small></span></li>"
-            for each in summary.topics
-        )
-        parts.append(f'{_draw_heading("More than elsewhere", _TYPICAL_TIP)}<ul class="dm-topics" data-rove>{rows}</ul>')
-    if summary.words is None:
-        parts.append(f'{_draw_heading("Typical words")}<p class="dc-read">Counting words …</p>')
-    elif summary.words:
-        words = ", ".join(escape(shorten(word, 26)) for word in summary.words)
-        parts.append(f'{_draw_heading("Typical words", _WORDS_TIP)}<p class="dm-words">{words}</p>')
-    if summary.listed:
-        rows = "".join(
-            f'<li data-key="d{each.number}"><button class="dm-open" data-do="read" data-number="{each.number}">'
-            f"{escape(shorten(each.title, _TITLE) or 'untitled')}</button></li>"
-            for each in summary.listed
-        )
-        parts.append(f'{_draw_heading("Documents")}<ul class="dm-docs" data-rove>{rows}</ul>')
-    return f'<section class="dc-card dm-card">{"".join(parts)}</section>'

@@ -7,12 +7,13 @@ Notes and tags on a topic or a document: the fold that shows them, with its form
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from topiary.app.analysis.column_topics import find_topics_above, list_column_layers, rank_column_topics
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
+from topiary.app.analysis.name_server import PASSAGES, NameRequest, NameServer
 from topiary.app.analysis.notes import LONGEST_AUTHOR, LONGEST_NOTE, LONGEST_TAG, Note, rank_tags
 from topiary.app.analysis.passages import TopicPassage
 from topiary.app.analysis.topic_images import has_pictures
@@ -27,6 +28,9 @@ from topiary.app.views.text import break_lines, escape, fit_lines, format_percen
 from topiary.app.views.tree.tree_svg import describe_mark
 from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node
+
+if TYPE_CHECKING:
+    from topiary.app.analysis.topic_names import ProposedName
 
 LONGEST = SimpleNamespace(note=LONGEST_NOTE, tag=LONGEST_TAG, author=LONGEST_AUTHOR)  # characters
 
@@ -123,6 +127,33 @@ def draw_missing_topic(hierarchy: Hierarchy, node: Node) -> str:
     return render("topic.missing", hierarchy, node)
 
 
+class NameOffer(NamedTuple):
+    """What the panel says of names for a topic without one.
+
+    Attributes
+    ----------
+    asked : bool
+        Whether phrases were asked for.
+    phrases : sequence of ProposedName, or None
+        None while they are looked for.
+    answers : sequence of str
+        Names by a language model.
+    server : NameServer or None
+        The server that can be asked for them.
+    request : NameRequest or None
+        What would be sent to it, if that is shown.
+    sending : bool
+        Whether the answer is waited for.
+    """
+
+    asked: bool
+    phrases: "Sequence[ProposedName] | None"
+    answers: Sequence[str] = ()
+    server: NameServer | None = None
+    request: NameRequest | None = None
+    sending: bool = False
+
+
 class PanelState(NamedTuple):
     """What the panel of a topic depends on besides the topic.
 
@@ -144,6 +175,8 @@ class PanelState(NamedTuple):
         The topic over time and by group.
     whole : bool
         Whether everything about it is shown, or only what is asked for most.
+    naming : NameOffer or None
+        Names that are proposed; None where there are none to propose.
     """
 
     root: bool = False
@@ -156,6 +189,7 @@ class PanelState(NamedTuple):
     using: int = 0
     trend: str = ""
     whole: bool = True
+    naming: NameOffer | None = None
 
 
 def draw_topic(
@@ -192,7 +226,7 @@ def draw_topic(
         columns=list_columns_above(hierarchy, node), classes=_list_classes(hierarchy, node), closer=state.closer,
         documents=None if documents is None else [*map(_describe_document, documents)],
         facts=_describe_facts(hierarchy, node, threshold, state.using), trend=state.trend,
-        unfolded=state.whole,
+        unfolded=state.whole, naming=state.naming, passages=PASSAGES,
     )  # fmt: skip
 
 

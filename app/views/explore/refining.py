@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.views.html import render
+from topiary.app.views.markup import name_condition
 from topiary.app.views.text import format_percent, shorten
 from topiary.engine.hierarchy.tree import Node
 
@@ -140,5 +141,5 @@ def draw_refine_selection(where: Sequence[str], query: str, selected: int, docum
     """
     if not (where or query.strip()) or not 0 < selected < documents:
         return ""
-    conditions = " and ".join(filter(None, (*where, query.strip())))
+    conditions = " and ".join(filter(None, (*map(name_condition, where), query.strip())))
     return render("topic.refine_selection", conditions, selected, documents, busy)

@@ -17,7 +17,7 @@ class FormField(NamedTuple):
     Attributes
     ----------
     kind : str
-        "choice", "flag" or "text".
+        "choice", "flag", "text" or "lines".
     value : str
         The value as text; "true" or "false" for a flag.
     choices : sequence of (value, words)
@@ -92,6 +92,7 @@ def draw_new_run_form(
     first: Sequence[FormField],
     goals: Sequence[Goal],
     chosen: str,
+    known: Sequence[FormField],
     folded: Sequence[FormField],
     errors: tuple[str, str],
     *,
@@ -109,6 +110,8 @@ def draw_new_run_form(
         What the run can be for; empty for a fork.
     chosen : str
         The value of the chosen goal.
+    known : sequence of FormField
+        What users know of the topics, in a fold of its own; empty for a fork.
     folded : sequence of FormField
         All other fields, those of a group one after the other.
     errors : (str, str)
@@ -121,10 +124,10 @@ def draw_new_run_form(
         The heading, and a line under it.
     """
     about_goal, error = errors
-    wrong = next((field for field in (*first, *folded) if field.error), None)
+    wrong = next((field for field in (*first, *known, *folded) if field.error), None)
     why = about_goal or ("" if wrong is None else f"{wrong.label}: {wrong.error}")
     return render(
-        "forms.new_run", title, first, goals, chosen, folded, about_goal, error,
+        "forms.new_run", title, first, goals, chosen, known, folded, about_goal, error,
         "Starting …" if sent else "Start training", ready and not sent, why,
     )  # fmt: skip
 

@@ -259,6 +259,8 @@ class WaitFacts(NamedTuple):
         The first documents of a corpus of the visitor; empty for the demo.
     layers : sequence of int
         Topics of every layer; empty if they are not known.
+    queued : bool
+        Whether other runs train, and this one has not begun.
     """
 
     step: int
@@ -268,6 +270,7 @@ class WaitFacts(NamedTuple):
     words: int = 0
     own: Sequence[tuple[str, str]] = ()
     layers: Sequence[int] = ()
+    queued: bool = False
 
 
 def follow_preparation(share: float, documents: int, words: int) -> WaitFacts:
@@ -277,6 +280,14 @@ def follow_preparation(share: float, documents: int, words: int) -> WaitFacts:
     step = 0 if share < read and not documents else 1 if share < compiled else 2
     whole = PREPARATION + FIRST_TOPICS
     return WaitFacts(step, share * PREPARATION / whole, (1.0 - share) * PREPARATION + FIRST_TOPICS, documents, words)
+
+
+def follow_start(facts: WaitFacts, message: str, seconds: float) -> WaitFacts:
+    """Return what a visitor waits for while a run starts, from what its worker says and the time since it began."""
+    if "compiling" not in message:
+        return facts._replace(step=2, share=0.9, seconds=FIRST_TOPICS)
+    done = min(max(seconds, 0.0) / COMPILING, 1.0)
+    return facts._replace(step=1, share=0.2 + 0.7 * done, seconds=(1.0 - done) * COMPILING + FIRST_TOPICS)
 
 
 def round_estimate(seconds: float) -> int:
@@ -301,7 +312,7 @@ def draw_waiting_page(facts: WaitFacts, estimate: int, *, late: bool) -> str:
         Whether it takes longer than usual.
     """
     span = f"{estimate // 60} minutes" if estimate >= 60 else f"{estimate} seconds"
-    doing = ("reading", "compiling", "training")[facts.step]
+    doing = "another run trains first" if facts.queued else ("reading", "compiling", "training")[facts.step]
     once = "the model is compiled once." if facts.step < 2 else "the model is compiled already."
     note = f"Longer than usual: {doing}." if late else f"Later starts take 6 seconds: {once}"
     own = [

@@ -5,7 +5,7 @@ parent; so the tiles of a child that has several parents add up to its own share
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -67,11 +67,14 @@ class TilesChoice(NamedTuple):
         Topics of the top layer that stand in a bar at the foot, so that the others have the whole area.
     previous : TileRows or None
         The rows of the picture before: they are kept while every title has room in them.
+    links : mapping of Node to str
+        The addresses to which the tiles of these topics lead, in a file.
     """
 
     size: tuple[float, float]
     apart: Collection[Node] = ()
     previous: TileRows | None = None
+    links: Mapping[Node, str] = {}
 
 
 class TilesDrawing(NamedTuple):
@@ -161,13 +164,18 @@ def place_rows(areas: Sequence[float], rows: Sequence[int], frame: Rectangle) ->
 # -------------------------------------------------------------- the picture
 
 
+def has_tiles(hierarchy: Hierarchy) -> bool:
+    """Return whether a hierarchy can be drawn as tiles: it has layers to put into each other, and topics of words."""
+    return hierarchy.n_layers > 1 and hierarchy.image_shape is None
+
+
 def draw_tiles(hierarchy: Hierarchy, choice: TilesChoice, *, theme: PictureTheme = LIVE) -> TilesDrawing:
     """Draw the topics of the top layer with their children; a theme other than `LIVE` needs no style sheet."""
     (width, height), apart = choice.size, choice.apart
     tops = [node for node in hierarchy.nodes(hierarchy.n_layers) if node not in apart]
     bar = _BAR if len(tops) < hierarchy.widths[-1] else 0.0
     frame = Rectangle(0.0, 0.0, width, height - bar)
-    picture = _TilePicture(hierarchy, theme)
+    picture = _TilePicture(hierarchy, theme, choice.links)
     rows, places = picture.place_tops(tops, frame, choice.previous)
     pieces = [picture.draw_top(node, place) for node, place in zip(rows.nodes, places, strict=False)]
     left_out = [node for node in tops if node not in rows.nodes]
@@ -179,7 +187,8 @@ def draw_tiles(hierarchy: Hierarchy, choice: TilesChoice, *, theme: PictureTheme
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" class="tp-tiles"'
     name = f'aria-label="{plural(len(rows.nodes), "topic")} of the top layer and what they are made of"'
     if theme is not LIVE:
-        box += f' width="{width:.0f}" height="{height:.0f}" font-family="{FONT}" role="img"'
+        role = "group" if choice.links else "img"
+        box += f' width="{width:.0f}" height="{height:.0f}" font-family="{FONT}" role="{role}"'
     ground = "" if theme is LIVE else f'<rect width="100%" height="100%" fill="{theme.paper}"/>'
     hatch = (
         '<defs><pattern id="tp-hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
@@ -196,11 +205,14 @@ class _TilePicture:
     ----------
     hierarchy : Hierarchy
     theme : PictureTheme
+    links : mapping of Node to str
+        The addresses to which tiles lead.
     """
 
-    def __init__(self, hierarchy: Hierarchy, theme: PictureTheme) -> None:
+    def __init__(self, hierarchy: Hierarchy, theme: PictureTheme, links: Mapping[Node, str]) -> None:
         self._hierarchy = hierarchy
         self._theme = theme
+        self._links = links
         self._ink, self._muted = theme.ink, theme.muted
 
     # ---------------------------------------------------------- top layer
@@ -304,7 +316,8 @@ class _TilePicture:
     def _draw_tile(self, node: Node, place: Rectangle, pieces: Sequence[str], parent: Node | None = None) -> str:
         """Return a tile whose pieces are drawn from its upper left corner."""
         corner = f'transform="translate({place.x:.1f} {place.y:.1f})"'
-        return f"<g {corner}{self._write_roles(node, parent)}>{''.join(pieces)}</g>"
+        tile = f"<g {corner}{self._write_roles(node, parent)}>{''.join(pieces)}</g>"
+        return f'<a href="{escape(self._links[node])}">{tile}</a>' if node in self._links else tile
 
     def _draw_other_words(self, node: Node, label: _Label, place: Rectangle) -> str:
         """Return further words of a large tile, in whole lines only."""

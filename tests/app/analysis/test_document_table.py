@@ -18,7 +18,7 @@ from topiary.app.analysis.document_table import (
     shorten_title,
 )
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy
-from topiary.app.analysis.shares import RankedDocuments
+from topiary.app.analysis.shares import RankedDocuments, find_strongest_topics
 from topiary.app.live.feed import Feed
 from topiary.engine.hierarchy.paths import cut_shares
 from topiary.engine.hierarchy.tree import Node
@@ -152,3 +152,7 @@ def test_background_topics_come_last(hierarchy: Hierarchy, monkeypatch: pytest.M
     assert first is not None
     assert only is not None
     assert (first.node, only.node) == (hierarchy.node(1, 2), hierarchy.node(1, 1))
+    apart = np.array([False, True, False, False])
+    rows = ([0.1, 0.6, 0.2, 0.1], [0.0, 1.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.5], [0.0] * 4)
+    columns = [find_strongest_topics(cut(row), apart).tolist() for row in rows]
+    assert columns == [[2], [1], [0], [-1]], "the same of all documents at once"

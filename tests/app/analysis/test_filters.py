@@ -15,7 +15,7 @@ from topiary.app.analysis.filters import (
     write_date_range,
     write_line,
 )
-from topiary.app.analysis.shares import LayerUse
+from topiary.app.analysis.shares import LayerUse, find_strongest_topics
 from topiary.store.corpus_rows import CorpusColumn
 from topiary.store.errors import NotFound
 from topiary.store.shares import LayerShares
@@ -41,7 +41,7 @@ SHARES = LayerShares(np.array([0, 1, 2, 3, 3, 4]), np.array([1, 1, 0, 1], np.int
 POSITIONS = np.array([(0, 0), (1, 1), (5, 5), (-2, 3)], np.float32)  # of the first four documents
 SOURCES = FilterSources(
     COLUMNS, lambda column: VALUES[column.name], lambda _: LayerUse(SHARES, np.ones(5)), lambda n: n.column,
-    {6: POSITIONS}.__getitem__,
+    {6: POSITIONS}.__getitem__, lambda _: find_strongest_topics(SHARES, np.array([False, False])),
 )  # fmt: skip
 
 
@@ -69,6 +69,8 @@ def select(*texts):
         ("author=ANN", [0, 1]),
         ("L1:2=15%..", [0, 1]),
         ("L1:2=0.05..0.5", [1, 4]),
+        ("L1:2=strongest", [0, 1, 4]),
+        ("L1:1=strongest", [2]),
         ("map:6=-3:-1~2:-1~2:2~-3:2", [0, 1]),
         ("map:6=0.5:0~2:0.25~0.75:2.5", [1]),
     ],

@@ -192,7 +192,7 @@ def test_every_place_shows_one_figure_of_a_run_under_one_name(capsys, filled):
         "1,810.2", name,
     )  # fmt: skip
     strip = kpis.draw_kpis(row, kpis.RunHealth("running", None, 0, latest=latest))
-    shown = re.findall(r'tp-kpi-name">([^<]*)</span><b>([^<]*)</b>', strip)
+    shown = re.findall(r'tp-kpi-name">(?:<span class="tp-term"[^>]*>)?([^<]*)(?:</span>)?</span><b>([^<]*)</b>', strip)
     assert shown[0] == (name.capitalize(), "1,810.2")
     assert "<p>Point perplexity: 2,044.5. " in strip
     rows = {each.name: each.a for each in compare_head.pair_settings(row, row, (latest, latest))}

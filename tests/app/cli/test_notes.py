@@ -10,6 +10,7 @@ import pytest
 from databases import open_filled
 
 from topiary.app.cli import main
+from topiary.app.cli import notes as commands
 from topiary.store import notes, runs, snapshots
 from topiary.store.database import open_database
 from topiary.store.notes import NewNote
@@ -75,6 +76,38 @@ def test_a_mistake_is_one_sentence(call, words, sentence):
     assert (status, output) == (2, "")
     assert sentence in message
     assert message.count("\n") == 1
+
+
+def test_names_are_proposed_given_and_asked_for_only_after_they_were_seen(call, monkeypatch):
+    asked = []
+    monkeypatch.setattr(commands, "ask_names", lambda request: asked.append(request) or ["Roses", "Hedges"])
+    status, output, message = call("names", "1", "--layer", "3")
+    assert (status, output.splitlines()[0].split()[:4]) == (0, ["topic", "title", "proposed", "names,"])
+    assert "name a topic with topiary names 1 --topic ID --give NAME" in message
+    server = ("--url", "http://localhost:1/v1", "--model", "tiny")
+    status, output, message = call("names", "1", "--topic", "L1:3", *server)
+    assert output.startswith("POST http://localhost:1/v1/chat/completions\n{")
+    assert "nothing was sent; add --send to send this" in message
+    assert asked == []
+    assert "Passages" not in output
+    assert "Passages of its documents" in call("names", "1", "--topic", "L1:3", *server, "--passages")[1]
+    found = json.loads(call("names", "1", "--topic", "L1:3", *server, "--send", "--json")[1])
+    assert [each["names"] for each in found] == [[{"name": "Roses"}, {"name": "Hedges"}]]
+    assert output == f"POST {asked[0].address}\n{asked[0].body}\n", "what was printed before"
+    assert call("names", "1", "--topic", "L1:3", "--give", " Roses ")[1] == "named topic L1:3 Roses\n"
+    assert call("names", "1", "--topic", "L1:3")[1].splitlines()[1].split()[:2] == ["L1:3", "Roses"]
+    assert call("names", "1", "--topic", "L1:3", "--give", "")[1] == "topic L1:3 has no name now\n"
+    wrong = {
+        ("--layer", "9"): "run 1 has no layer 9",
+        ("--give", "Roses"): "--give names one topic; give --topic with its number",
+        ("--send",): "--passages and --send are about a server; give its address with --url",
+        ("--url", "here", "--model", "tiny"): "'here' is no address of a server",
+        ("--url", "http://here"): "name the model",
+    }
+    for words, sentence in wrong.items():
+        status, output, message = call("names", "1", *words)
+        assert (status, output) == (2, "")
+        assert sentence in message
 
 
 def plant_twin(path):

@@ -35,15 +35,34 @@ def planted(documents=90, seed=4):
 @parametrize_with_checks(
     [
         DLDA(**TINY, settings={"burn_in": 1, "collect": 1}),
-        DATM(**TINY),
-        *(LDA(**TINY | {"layers": (3,)}, inference=inference) for inference in ("gibbs", "cavi", "svi")),
-        DPFA(**TINY),
-        DEF(**TINY),
         SDATM(**TINY, settings={"predict_samples": 2, "hidden": (4, 3)}),
     ]
 )
 def test_the_common_checks_of_scikit_learn_pass(estimator, check):
     check(estimator)
+
+
+@pytest.mark.nightly  # what these check lies in what all estimators share
+@pytest.mark.filterwarnings("ignore:.* no word that the model knows")
+@parametrize_with_checks(
+    [
+        DATM(**TINY),
+        *(LDA(**TINY | {"layers": (3,)}, inference=inference) for inference in ("gibbs", "cavi", "svi")),
+        DPFA(**TINY),
+        DEF(**TINY),
+    ]
+)
+def test_the_common_checks_pass_for_the_other_models(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [DATM, LDA, DPFA, DEF])
+def test_the_other_models_place_documents_and_are_cloned_with_their_parameters(estimator):
+    counts, layers = planted(20)[0], (3,) if estimator is LDA else (3, 2)
+    model = estimator(**TINY | {"layers": layers}, random_state=0)
+    placed = model.fit(counts).transform(counts)
+    assert placed.shape == (20, sum(layers))
+    np.testing.assert_array_equal(clone(model).fit(counts).transform(counts), placed)
 
 
 def test_lda_names_its_inference():

@@ -14,9 +14,11 @@ from topiary.app.cli.main import main
 from topiary.app.export.film import choose_film_tree
 from topiary.app.export.report import render_report, write_report
 from topiary.app.export.run_tables import build_table, read_request
+from topiary.app.views.palette import LIGHT
 from topiary.app.views.report_trends import ReportTrends, draw_topic_trends
 from topiary.app.views.save_report import list_report_scopes
 from topiary.app.views.text import escape, format_percent
+from topiary.app.views.tree.tiles import TilesChoice, describe_shares, draw_tiles
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.periods import Periods
 from topiary.store import notes, runs
@@ -54,6 +56,20 @@ def test_every_topic_has_a_section_by_layer_from_the_top_most_popular_first(db, 
     anchors = set(re.findall(r'href="#([^"]+)"', page))
     assert anchors <= set(re.findall(r'id="([^"]+)"', page)), "a link leads nowhere"
     assert "seed 1" in page
+
+
+def test_a_report_begins_with_contents_and_with_the_sentence_and_the_tiles_of_explore(db, stored):
+    page = render_report(db, *stored)
+    hierarchy = read_hierarchy(db, *stored)
+    contents = re.search(r'<nav aria-label="Contents">.*?</nav>', page)[0]
+    sections = re.findall(r'<section(?: class="[^"]*")? id="([^"]+)"', page)
+    assert re.findall(r'href="#([^"]+)"', contents) == sections
+    assert f'<p class="rp-answer">{escape(describe_shares(hierarchy))}</p>' in page
+    links = {node: f"#topic-{node.layer}-{node.column + 1}" for layer in (3, 2, 1) for node in hierarchy.nodes(layer)}
+    links = {node: link for node, link in links.items() if node not in hierarchy.light}
+    assert draw_tiles(hierarchy, TilesChoice((1040.0, 640.0), links=links), theme=LIGHT).svg in page
+    apart = choose_film_tree(hierarchy)._replace(without=frozenset(hierarchy.nodes(3)[:1]))
+    assert " set apart" in render_report(db, *stored, choice=apart)
 
 
 def test_no_text_of_a_corpus_or_run_becomes_code_and_nothing_is_requested(db, stored):

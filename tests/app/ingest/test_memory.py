@@ -12,6 +12,7 @@ from topiary.store import corpora
 from topiary.store.database import Database
 
 
+@pytest.mark.nightly
 def test_this_machine_gives_thousands_of_documents_with_their_packages(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

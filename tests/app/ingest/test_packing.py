@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import itertools
 import lzma
 import zipfile
 from collections.abc import Callable
@@ -38,8 +39,7 @@ def packed_copy(path: Path, ending: str) -> Path:
 
 
 @pytest.mark.usefixtures("read_here")
-@pytest.mark.parametrize("ending", PACKERS)
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize(("name", "ending"), list(zip(SINGLE, itertools.cycle(PACKERS))))
 def test_every_reader_of_files_reads_them_compressed(name: str, ending: str, tmp_path: Path, db: Database) -> None:
     options = {"test_share": 0.0, "min_df": 1, "max_df": 1.0}
     path = SAMPLES[name].make(tmp_path)

@@ -5,6 +5,7 @@ import gc
 import gzip
 import importlib
 import io
+import itertools
 import os
 import pkgutil
 import re
@@ -582,6 +583,9 @@ def tarred_as(folder: Path, path: Path) -> Path:
     return path
 
 
+ARCHIVES = (".zip", ".tar", ".tgz", ".tar.bz2", ".tar.xz")
+
+
 def of_members(path: Path, *members: tarfile.TarInfo) -> Path:
     with tarfile.open(path, "w") as made:
         for info in members:
@@ -596,8 +600,7 @@ def of_size(name: str, size: int = 10, kind: bytes = tarfile.REGTYPE, to: str = 
 
 
 @pytest.mark.usefixtures("read_here")
-@pytest.mark.parametrize("ending", [".zip", ".tar", ".tgz", ".tar.bz2", ".tar.xz"])
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(("name", "ending"), list(zip(TABLES, itertools.cycle(ARCHIVES))))
 def test_what_is_in_an_archive_is_read_as_it_is_beside_it(
     name: str, ending: str, tmp_path: Path, temporary: Path, db: Database
 ) -> None:

@@ -14,8 +14,9 @@ __all__ = ["database_url", "db", "postgresql_server"]
 
 
 def pytest_generate_tests(metafunc):
-    """Run a test on SQLite alone, unless it is marked: what lies below is tested on both databases by itself."""
-    parametrize_databases(metafunc, both=metafunc.definition.get_closest_marker("dialects") is not None)
+    """Run a test on SQLite alone, and at night on both if it is marked: what lies below has tests on both."""
+    both = metafunc.definition.get_closest_marker("dialects") is not None
+    parametrize_databases(metafunc, both=both, marks=(pytest.mark.nightly,))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,8 +25,8 @@ def compiled():
     config = settings.to_json(settings.parse(models.load("dlda").Config, SMALL))
     for averaged in (False, True):
         request = compile_kernels.KernelRequest("dlda", config, real=False, scored=False, averaged=averaged)
-        for compiler in compile_kernels.start_compilers(request, "unused"):
-            assert compiler.wait() == 0
+        for part in compile_kernels.PARTS:
+            compile_kernels.compile_part(request, part)
 
 
 @pytest.fixture(autouse=True)

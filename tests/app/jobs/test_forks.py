@@ -84,7 +84,7 @@ def test_a_fork_killed_between_any_two_writes_and_resumed_is_bit_identical_even_
 ):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
     begin = find_origin(db, parent.number, minibatch=20)
-    whole, broken = (fork_run(db, begin, texts={}, averaged=True).number for _ in range(2))
+    whole, broken = (fork_run(db, begin, texts={}, minibatches=20, averaged=True).number for _ in range(2))
     trainer.train_run(db, whole)
     runs.delete_run(db, parent.number)
     kills = 0

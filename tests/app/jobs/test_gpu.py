@@ -49,7 +49,7 @@ def train(file, model="dlda", **texts):
         ("dlda", {}),
         pytest.param("dlda", {"inference": "tlasgr"}, marks=pytest.mark.nightly),
         pytest.param("lda-gibbs", {}, marks=pytest.mark.nightly),
-        ("datm", {"counts": "refined"}),
+        pytest.param("datm", {"counts": "refined"}, marks=pytest.mark.nightly),
     ],
     ids=["gibbs", "tlasgr", "lda", "datm"],
 )

@@ -1,4 +1,4 @@
-"""The library on a small corpus with real workers: what a notebook can do with a store, its corpora and runs."""
+"""The library on a small corpus: what a notebook can do with a store, its corpora and runs."""
 
 import os
 import random
@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from process_samples import NOBODY
+from process_samples import NOBODY, train_here
 
 import topiary
+from topiary.app.jobs import launcher
 from topiary.store import corpora
 
 GUIDE = Path(__file__).parents[3] / "assets" / "guide" / "library.md"
@@ -21,6 +22,7 @@ WORDS = {
     "space": ["rocket", "moon", "orbit", "launch", "planet", "star", "crew", "engine"],
 }
 LABELS = [name for name in WORDS for _ in range(60)]
+START_WORKER = launcher.start_worker
 SMALL = {"simplex": "clamp", "burn_in": 20, "collect": 10, "layers": (4, 2), "minibatches": 60}
 
 
@@ -31,11 +33,13 @@ def made_texts():
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
+    """A store whose runs are trained in this process, but for those of tests that say otherwise."""
     folder = tmp_path_factory.mktemp("library")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
             patch.setenv(name, str(folder))
         patch.setenv("TOPIARY_WORKERS", "4")
+        patch.setattr(launcher, "start_worker", train_here)
         with topiary.open(folder / "store.db") as opened:
             yield opened
 
@@ -55,7 +59,7 @@ def run(store, corpus):
 @pytest.fixture(scope="module")
 def labelled(run):
     """A fork that has learnt from labels."""
-    return run.fork("sdatm", minibatches=300, label_start=20, wait=True)
+    return run.fork("sdatm", minibatches=150, label_start=20, wait=True)
 
 
 def test_texts_in_memory_become_a_corpus_with_labels(store, corpus):
@@ -339,7 +343,15 @@ def test_names_of_a_run_and_of_its_topics_can_be_given(run):
     run.rename("first")
 
 
-def test_a_run_is_paused_resumed_stopped_and_deleted(store, corpus):
+def test_names_of_topics_are_proposed(run):
+    found = run.propose_names()
+    assert (found.index.name, found.columns.tolist()) == ("topic", ["title", "name", "part", "times"])
+    with pytest.raises(LookupError, match="has no layer 9"):
+        run.propose_names(9)
+
+
+def test_a_run_is_paused_resumed_stopped_and_deleted(store, corpus, monkeypatch):
+    monkeypatch.setattr(launcher, "start_worker", START_WORKER)
     run = store.train(corpus, layers="4-2", minibatches=200_000, seed=3)
     assert run.state in ("queued", "running")
     with pytest.raises(TimeoutError, match="after 0 seconds; it goes on"):
@@ -356,7 +368,6 @@ def test_a_run_is_paused_resumed_stopped_and_deleted(store, corpus):
 
 
 def test_a_run_whose_worker_failed_raises_when_it_is_waited_for(store, corpus, monkeypatch):
-    from topiary.app.jobs import launcher
     from topiary.store import runs
     from topiary.store.database import open_database
 
@@ -388,7 +399,7 @@ def test_a_run_that_cannot_be_is_refused_in_one_sentence(store, corpus, given, s
 
 
 def test_a_group_is_a_run_for_every_seed_and_combination_of_settings(store, corpus, monkeypatch):
-    monkeypatch.setattr("topiary.app.jobs.launcher.start_worker", lambda url, run: NOBODY)
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     grid = {"eta": np.array([0.01, 0.05]), "layers": [(4, 2), (3,)]}
     made = store.train_group(corpus, seeds=range(1, 3), grid=grid, minibatches=3, averaged=True, averaged_burn_in=1)
     assert [run.name for run in made[:3]] == [
@@ -405,7 +416,7 @@ def test_a_group_is_a_run_for_every_seed_and_combination_of_settings(store, corp
         run.delete()
 
 
-def test_a_run_begins_with_a_guide_goes_on_with_edits_and_undoes_them(store, corpus):
+def test_a_run_begins_with_a_guide_goes_on_with_edits_and_undoes_them(store, corpus, monkeypatch):
     guide = {"topics": [{"name": "Beds", "words": ["rose", "hedge"], "parent": "Outside"}], "ban": ["crew"]}
     made = store.train(corpus, layers=(4, 2), inference="gibbs", minibatches=40, topics=guide, wait=True)
     assert made.edits["what"].tolist() == [
@@ -420,6 +431,7 @@ def test_a_run_begins_with_a_guide_goes_on_with_edits_and_undoes_them(store, cor
     assert more.edits["step"].tolist() == [-30, -30, -30, 1]
     assert more.edits.loc[4, "state"] == "applied"
     assert more.weights(1).loc["rose", "L1:5"] == 0
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     back = more.undo_edit(4)
     assert back.edits.index.tolist() == [1, 2, 3]
     back.stop()
@@ -432,8 +444,6 @@ def test_a_run_begins_with_a_guide_goes_on_with_edits_and_undoes_them(store, cor
 
 
 def test_settings_of_numpy_are_taken(store, corpus, monkeypatch):
-    from topiary.app.jobs import launcher
-
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     run = store.train(corpus, layers=np.array([3, 2]), minibatches=np.int64(9), seed=np.int64(2), eta=np.float64(0.5))
     assert (run.settings["layers"], run.settings["eta"], run.state) == ([3, 2], [0.5], "queued")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from databases import open_filled
 
 from topiary.app.jobs.cluster import place
 from topiary.app.jobs.run_rules import NewRunError, RunRequest, list_objections
+from topiary.app.jobs.topic_guide import GuideTopic, TopicGuide
 from topiary.app.names import name_model
 from topiary.app.pages.new_run import NewRunForm
 from topiary.store import corpora, runs
@@ -66,6 +68,9 @@ class Page:
                 texts[name[1]] = "true" if " checked" in tag else "false"
             elif name and ('type="radio"' not in tag or " checked" in tag):
                 texts[name[1]] = value[1] if value else ""
+        texts |= {
+            name: unescape(text) for name, text in re.findall(r'<textarea[^>]*\bname="([^"]*)"[^>]*>([^<]*)<', html)
+        }
         for name, options in re.findall(r'<select[^>]*\bname="([^"]*)"[^>]*>(.*?)</select>', html, re.DOTALL):
             chosen = [tag for tag in re.findall(r"<option[^>]*>", options) if " selected" in tag]
             texts[name] = re.search(r'value="([^"]*)"', chosen[0])[1]  # type: ignore[index]
@@ -490,3 +495,26 @@ def test_without_dask_the_place_cannot_be_changed_and_the_form_says_why(
     assert " readonly" in row[0]
     assert "Dask, which is not installed; pip install" in row[0]
     assert page.start().on == ""
+
+
+def test_a_guide_is_checked_by_the_corpus_before_the_run_begins(page: Page) -> None:
+    def complaint(text: str, **changed: str) -> str:
+        page.choose(guide=text, **changed)
+        return re.search(r'role="alert">(.*?)</span>', field(page, "guide"))[1]  # type: ignore[index]
+
+    page.choose(model="dlda", inference="gibbs", layers="4")
+    assert "The corpus has no &#39;hedgee&#39; (near it are hedge)" in complaint("Gardens: rose hedgee")
+    assert " disabled" in page.button()
+    assert complaint("rose") == "Topic 1 of the guide has 1 word; give at least 2"
+    assert "names 1 parent, and the run has one layer" in complaint("Home > Gardens: rose, hedge")
+    assert "it knows no edit &#39;seed&#39;" in complaint("Gardens: rose hedge", model="datm")
+    page.choose(model="dlda", layers="4-2", guide="Home > Gardens: rose, hedge\n\nban: moon")
+    assert 'role="alert"' not in page.form.board.html
+    assert page.fields()["guide"] == "Home > Gardens: rose, hedge\n\nban: moon"
+    lines = page.start().guide
+    assert lines == TopicGuide((GuideTopic("Gardens", ("rose", "hedge"), "Home"),), ("moon",))
+    page.form.refresh()
+    page.choose(guide="topics:\n- name: Gardens\n  words: [rose, hedge]\n  parent: Home\nban: [moon]")
+    assert page.start().guide == lines
+    page.form.refresh()
+    assert page.start().guide is None

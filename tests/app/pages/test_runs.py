@@ -289,6 +289,8 @@ def test_until_a_run_has_topics_its_page_says_when_and_the_estimate_only_falls(d
     assert "<b>Your documents</b>" in page.board.html
     facts = page._follow_run(row.number)
     assert "about 6 seconds" in page._draw_waiting(facts._replace(seconds=40.0)), "it never rises"
+    session.view.run = row.number + 1
+    assert "about 40 seconds" in page._draw_waiting(facts._replace(seconds=40.0)), "but for another run"
 
 
 def test_a_run_that_is_not_known_yet_is_looked_for_and_without_one_somebody_is_asked_to_choose() -> None:

@@ -2,6 +2,7 @@
 
 import garden
 import pytest
+from databases import open_filled
 from raw_sessions import ANALYSTS, VIEWERS, running
 
 from topiary.app.live.actions import Actions
@@ -14,9 +15,9 @@ from topiary.store import corpora
 
 
 @pytest.fixture
-def make_site(db):
+def make_site(tmp_path):
     """Make what all sessions share, with passwords or without."""
-    garden.plant(db)
+    db = open_filled(tmp_path / "store.db", garden.plant)
     row = garden.begin(db, corpora.list_corpora(db)[0].number, "second spring")
     garden.advance(db, row, 10, snapshot=True)
     feed = Feed(db)
@@ -25,6 +26,7 @@ def make_site(db):
     yield lambda passwords: Site(db, feed, actions, {}, Authentication(passwords))
     feed.stop()
     actions.close()
+    db.close()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import io
 import logging
 import socket
 from types import SimpleNamespace
+from urllib.parse import urlencode
 
 import pytest
 from bokeh.settings import settings
@@ -17,7 +18,8 @@ from topiary.app.pages.components import Board
 from topiary.app.pages.guide import list_chapters, render_chapter
 from topiary.app.server import hosts, serve
 from topiary.app.server.access import Passwords
-from topiary.app.server.hosts import Hosts
+from topiary.app.server.guarded_files import read_prefix
+from topiary.app.server.hosts import Hosts, Proxies
 from topiary.app.server.serve import LONGEST, MOST, SPAN, RateFilter, ShortFormatter, limit_log
 from topiary.app.views import theme
 
@@ -160,6 +162,29 @@ def test_the_server_answers_at_an_address_of_ipv6(make_site):
         cookie = server.log_in(ANALYSTS)
         assert server.ask("/?page=runs", Cookie=cookie).status == 200
         assert server.opened(server.page_token("page=runs", cookie), cookie) == (101, "")
+
+
+def test_what_others_than_the_proxy_say_of_the_browser_is_not_believed(make_site):
+    site, reach = make_site(Passwords(ANALYSTS)), serve.ServerReach(Hosts("127.0.0.1"), Proxies(["192.0.2.1"]))
+    said = {"X_Forwarded_For": "192.0.2.7", "X_Forwarded_Proto": "https", "X_Forwarded_Host": "evil.example"}
+    with running(lambda: serve._bind_server(site, "127.0.0.1", 0, reach)) as server:
+        answer = server.ask("/login", urlencode({"password": ANALYSTS}).encode(), **said)
+    assert answer.status == 303
+    assert "Secure" not in answer.headers["Set-Cookie"]
+
+
+def test_a_server_below_a_path_says_where_it_is(make_site):
+    site = make_site(Passwords())
+    reach = serve.ServerReach(Hosts("127.0.0.1"), prefix=read_prefix("topiary/papers/"))
+    paths = ("/topiary/papers", "/topiary/papers/?page=guide", "/topiary/papers/runs?run=1", "/", "/topiary/x")
+    with running(lambda: serve._bind_server(site, "127.0.0.1", 0, reach)) as server:
+        answers = {path: server.ask(path) for path in paths}
+    assert [answers[path].status for path in paths] == [302, 200, 302, 404, 404]
+    assert answers["/topiary/papers"].headers["Location"] == "/topiary/papers/"
+    assert answers["/topiary/papers/runs?run=1"].headers["Location"] == "./?page=runs&run=1"
+    for path in ("/", "/topiary/x"):
+        said = "This server answers below /topiary/papers/ only; have the proxy pass"
+        assert answers[path].text.startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,14 @@
-"""Points and captions of a map as the browser reads them."""
+"""Points of a map as the browser reads them."""
 
 import numpy as np
 
-from topiary.app.views.document_map import NO_CODE, list_captions, pack_map
-from topiary.engine.document_map.areas import Island
-from topiary.engine.document_map.layout import DocumentMap
+from topiary.app.views.document_map import NO_CODE, SELECTED, pack_map
 
 
-def draw(n=500) -> DocumentMap:
+def draw(n=500):
+    """Positions and codes of documents."""
     rng = np.random.default_rng(2)
-    return DocumentMap(rng.normal((3, -4), (5, 2), (n, 2)).astype(np.float32), rng.integers(-1, 7, n).astype(np.int32))
+    return rng.normal((3, -4), (5, 2), (n, 2)).astype(np.float32), rng.integers(-1, 7, n)
 
 
 def read(packed, n):
@@ -17,49 +16,38 @@ def read(packed, n):
     return numbers[: 2 * n].reshape(n, 2), numbers[2 * n :]
 
 
-def test_the_browser_gets_positions_to_a_65535th_and_topics_in_six_bytes_a_document():
-    document_map = draw()
-    packed = pack_map(document_map)
-    points, topics = read(packed, 500)
+def test_the_browser_gets_positions_to_a_65535th_and_codes_in_six_bytes_a_document():
+    positions, codes = draw()
+    packed = pack_map(positions, codes)
+    points, read_codes = read(packed, 500)
     assert len(packed.data) == 6 * 500
     assert sorted(packed.order.tolist()) == list(range(500))
-    assert (
-        np.abs(packed.trace(points / 65535) - document_map.positions[packed.order]).max() <= 0.51 * packed.side / 65535
-    )
-    expected = document_map.topics[packed.order]
-    assert np.array_equal(topics, np.where(expected < 0, NO_CODE, expected))
-    assert pack_map(document_map).data == packed.data
+    assert np.abs(packed.trace(points / 65535) - positions[packed.order]).max() <= 0.51 * packed.side / 65535
+    expected = codes[packed.order]
+    assert np.array_equal(read_codes, np.where(expected < 0, NO_CODE, expected))
+    assert pack_map(positions, codes).data == packed.data
+    assert packed.frame[0] == 1
+    assert packed.order[packed.find_point(17)] == 17
+    assert packed.find_point(500) == -1
+
+
+def test_what_is_selected_keeps_its_code_and_is_marked():
+    positions, codes = draw()
+    selected = np.arange(500) % 3 == 0
+    packed = pack_map(positions, codes, selected)
+    marked = read(packed, 500)[1]
+    assert np.array_equal(marked >= SELECTED, selected[packed.order])
+    assert np.array_equal(marked & NO_CODE, read(pack_map(positions, codes), 500)[1])
 
 
 def test_the_first_points_are_a_sample_of_all():
-    packed = pack_map(draw())
-    first = packed.order[:100]
+    first = pack_map(*draw()).order[:100]
     assert not np.array_equal(np.sort(first), np.arange(100))
     assert 150 < first.mean() < 350
 
 
-def test_an_outlier_does_not_make_the_first_view_small():
-    document_map = draw()
-    far = document_map._replace(positions=np.concatenate([document_map.positions[:-1], [[500, 0]]]).astype(np.float32))
-    assert pack_map(document_map).view[2] > 0.8
-    packed = pack_map(far)
-    x, y, size = packed.view
-    places = packed.place(far.positions)
-    assert size < 0.1
-    assert (np.abs(places - (x, y)).max(axis=1) < size / 2).mean() > 0.97
-
-
 def test_maps_of_no_document_and_of_one_are_packed():
-    assert pack_map(draw(0)).data == b""
-    one = pack_map(draw(1))
+    assert pack_map(*draw(0)).data == b""
+    one = pack_map(*draw(1))
     assert len(one.data) == 6
-    assert np.isfinite(one.view).all()
-
-
-def test_captions_come_higher_layers_first_at_their_places():
-    packed = pack_map(draw())
-    islands = [Island(1, 4, 90, 3.0, -4.0), Island(2, 1, 50, 5.0, -4.0), Island(2, 0, 70, 1.0, -4.0)]
-    captions = list_captions(packed, islands, lambda layer, column: (f"L{layer}:{column}", f"{layer}-{column}", column))
-    assert [each["id"] for each in captions] == ["L2:0", "L2:1", "L1:4"]
-    place = packed.trace(np.array([[captions[2]["x"], captions[2]["y"]]]))
-    assert np.abs(place - (3, -4)).max() < 1e-4 * packed.side
+    assert np.isfinite(one.frame).all()

@@ -1,5 +1,6 @@
 """How templates become HTML: what is escaped, what line breaks mean, and that every macro is there and used."""
 
+import html
 import re
 
 import pytest
@@ -7,7 +8,9 @@ from jinja2 import Environment
 from sources import ROOT, sources
 
 from topiary.app.machine import find_asset
+from topiary.app.pages.guide import render_chapter
 from topiary.app.views.html import join_lines, render
+from topiary.app.views.markup import draw_term, explain_term, read_glossary
 
 TEMPLATES = sorted((ROOT / "assets" / "templates").glob("*.html"))
 
@@ -59,3 +62,22 @@ def uncover(text: str) -> str:
 def test_every_template_can_be_read() -> None:
     for path in TEMPLATES:
         Environment(autoescape=True).parse(find_asset(f"templates/{path.name}").read_text(encoding="utf-8"))
+
+
+def test_a_term_is_explained_on_hover_and_focus_in_the_words_of_the_guide() -> None:
+    guide = html.unescape(re.sub("<[^>]+>", "", render_chapter("glossary")))
+    for name, meaning in read_glossary().items():
+        assert name in guide
+        assert all(part.rstrip(".") in guide for part in re.split(r"[(;,]", meaning)), f"the guide says other of {name}"
+    drawn = draw_term("NPMI, layer 2", "The mean & more")
+    assert drawn.startswith('<span class="tp-term" tabindex="0" title="NPMI: of a topic: how much more often its first')
+    assert drawn.endswith(' of papers. The mean &amp; more.">NPMI, layer 2</span>')
+    assert draw_term("Time <left>") == "Time &lt;left&gt;"
+
+
+def test_every_label_that_a_template_gives_as_a_term_is_in_the_glossary() -> None:
+    given = [
+        name for path in TEMPLATES for name in re.findall(r'\bterm\("([^"]+)"\)', path.read_text(encoding="utf-8"))
+    ]
+    assert {"R-hat", "Tokens per second", "wanders"} <= {*given}
+    assert [name for name in given if not explain_term(name)] == []

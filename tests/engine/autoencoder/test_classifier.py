@@ -168,8 +168,7 @@ def trained(model, steps, batch, **changed):
     return kernel, state
 
 
-@pytest.mark.parametrize("classifier", ["linear", "network"])
-@pytest.mark.parametrize("share", [1.0, 0.3])
+@pytest.mark.parametrize(("classifier", "share"), [("linear", 1.0), ("network", 0.3)])
 def test_planted_classes_are_predicted_for_documents_never_seen(classifier, share):
     batch, _ = labelled(share=share)
     kernel, state = trained(

@@ -42,9 +42,9 @@ def learnt(inference, n_steps, seed=1, **settings):
     ("inference", "counts", "n_steps", "limit"),
     [
         ("whai", "gibbs", 300, 0.12),
-        ("whai", "encoder", 700, 0.2),
+        pytest.param("whai", "encoder", 700, 0.2, marks=pytest.mark.nightly),
         ("iwhai", "encoder", 700, 0.2),
-        ("wai", "gibbs", 300, 0.12),
+        pytest.param("wai", "gibbs", 300, 0.12, marks=pytest.mark.nightly),
     ],
 )
 def test_bars_are_recovered_and_the_bound_rises(inference, counts, n_steps, limit):

@@ -36,10 +36,13 @@ from topiary.engine.topic_moves import diffusion, steps
 from topiary.engine.topic_moves.steps import GammaPrior, RPriors
 
 WORLDS, TURNS = 500, 4
+BY_DAY = [(3, "poisson", "collapsed"), (2, "poisson", "plain"), (2, "bernoulli", "plain"), (1, "gamma", "plain")]
 SAMPLERS = [
-    *[(n, "poisson", "collapsed") for n in (1, 2, 3)],
-    *[(n, "poisson", "plain") for n in (1, 2, 3)],
-    *[(n, link, "plain") for link in ("bernoulli", "gamma") for n in (1, 2)],
+    *BY_DAY,
+    *[pytest.param(n, "poisson", "collapsed", marks=pytest.mark.nightly) for n in (1, 2)],
+    *[pytest.param(n, "poisson", "plain", marks=pytest.mark.nightly) for n in (1, 3)],
+    pytest.param(1, "bernoulli", "plain", marks=pytest.mark.nightly),
+    pytest.param(2, "gamma", "plain", marks=pytest.mark.nightly),
 ]
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of sweeps, too slow with the compiler off")
 
@@ -103,7 +106,14 @@ def test_the_sampler_leaves_the_joint_distribution_alone(n_layers, link, sampler
 LIGHT = RPriors(GammaPrior(9.0, 3.0), GammaPrior(7.0, 5.0))  # tails that leave worlds of moderate sizes
 
 
-@pytest.mark.parametrize(("n_layers", "sampler"), [(1, "collapsed"), (2, "collapsed"), (2, "plain")])
+@pytest.mark.parametrize(
+    ("n_layers", "sampler"),
+    [
+        pytest.param(1, "collapsed", marks=pytest.mark.nightly),
+        (2, "collapsed"),
+        pytest.param(2, "plain", marks=pytest.mark.nightly),
+    ],
+)
 def test_learnt_concentrations_leave_the_joint_distribution_alone(n_layers, sampler, monkeypatch):
     monkeypatch.setattr(steps, "R_PRIORS", LIGHT)
     settings = tiny.config(n_layers, "poisson", sampler, learn_concentrations=True)
@@ -111,6 +121,7 @@ def test_learnt_concentrations_leave_the_joint_distribution_alone(n_layers, samp
     assert min(found.values()) > RARE / len(found), sorted(found.items(), key=lambda item: item[1])[:4]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("wrong", [{"eta": (0.7, 0.6)}, {"eta": (0.4, 1.1)}])
 def test_the_comparison_sees_a_prior_of_eta_that_is_wrong(wrong, monkeypatch):
     monkeypatch.setattr(steps, "R_PRIORS", LIGHT)
@@ -128,12 +139,15 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if "smoothing" in name else pytest.mark.nightly) for name in PLANTED]
+)
 def test_the_comparison_sees(name):
     wrong, sampler = PLANTED[name]
     assert _is_seen(surprise(tiny.config(*sampler), tiny.config(*sampler, **wrong)))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_the_comparison_sees_a_dropped_q(n_layers, monkeypatch):
     right = diffusion.draw_shapes
@@ -146,6 +160,7 @@ def test_the_comparison_sees_a_dropped_q(n_layers, monkeypatch):
     assert _is_seen(surprise(settings, settings))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_the_comparison_sees_customers_counted_for_tables(n_layers, monkeypatch):
     right = local.Sampler.scale_counts
@@ -266,7 +281,9 @@ def train(module, config, seed, n_steps, device=None, state=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize(
+    "counts", ["gibbs", *(pytest.param(counts, marks=pytest.mark.nightly) for counts in COUNTS if counts != "gibbs")]
+)
 def test_a_device_finds_topics_as_good_as_the_processor(counts):
     scores = {"cpu": [], "device": []}
     config = replace(SDATM if counts == "mixed" else DATM, counts=counts)

@@ -75,8 +75,13 @@ def draw_mini_batch(step):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "config", "n_steps"),
-    [(dlda, CONFIG, 120), (dlda, replace(CONFIG, inference="tlasgr", batch_size=60), 150), (lda_gibbs, GIVEN, 120)],
-    ids=["gibbs", "tlasgr", "lda"],
+    [
+        pytest.param(dlda, CONFIG, 120, id="gibbs"),
+        pytest.param(
+            dlda, replace(CONFIG, inference="tlasgr", batch_size=60), 150, id="tlasgr", marks=pytest.mark.nightly
+        ),
+        pytest.param(lda_gibbs, GIVEN, 120, id="lda", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_device_finds_topics_as_good_as_the_processor(model, config, n_steps):
     scores = {"cpu": [], "device": []}

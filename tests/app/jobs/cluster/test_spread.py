@@ -139,7 +139,7 @@ def stepped(training: Training, position: Position, steps: int) -> tuple[Positio
     return position, found
 
 
-@pytest.mark.parametrize("client", [1, 3], indirect=True)
+@pytest.mark.parametrize("client", [pytest.param(1, marks=pytest.mark.nightly), 3], indirect=True)
 @pytest.mark.parametrize("case", CASES)
 def test_documents_spread_over_workers_give_the_bits_of_one_machine(case, kept, client):
     check_bits(case, kept, client)
@@ -258,7 +258,9 @@ def trained(db: Database, *, on: str = "", minibatches: int = 30, texts: dict[st
     return row.number
 
 
-@pytest.mark.parametrize("texts", [SWEPT, SMALL], ids=["sweeps", "mini-batches"])
+@pytest.mark.parametrize(
+    "texts", [pytest.param(SWEPT, id="sweeps"), pytest.param(SMALL, id="mini-batches", marks=pytest.mark.nightly)]
+)
 def test_a_run_on_two_processes_writes_what_a_run_in_one_writes_and_leaves_nothing_else_but_facts_about_workers(
     file, tmp_path, monkeypatch, texts
 ):

@@ -305,7 +305,13 @@ def test_every_number_says_what_it_is_and_of_which_snapshot(report: ClassReport,
     seen, silent = untraced(text)
     assert seen > 40
     assert silent == []
-    for name in ("Macro-F1", "Precision", "Of the test documents of this class", "Mean probability", "taken for"):
+    for name in (
+        "Macro-F1",
+        "predicted as this class, the",
+        "of this class, the part",
+        "Mean probability",
+        "taken for",
+    ):
         if name in text:
             place = text.index(name)
             assert "Run 7, snapshot of mini-batch 700." in text[max(0, place - 250) : place + 300], name

@@ -39,7 +39,7 @@ def table(hierarchy: Hierarchy) -> TablePage:
 
 def test_a_table_has_heads_rows_and_a_count_that_is_read_out(table: TablePage) -> None:
     html = draw_table(table)
-    heads = re.findall(r"<th[^>]*>([^<]*)</th>", html)
+    heads = re.findall(r"<th[^>]*><span[^>]*>([^<]*)</span></th>", html)
     assert heads == ["Number", "Title", "Label", "Strongest topic", "Words"]
     assert html.count('<tr role="row" data-key=') == 25
     assert ">26–50 of 2,225 documents</p>" in html
@@ -66,7 +66,7 @@ def test_the_count_says_what_the_filters_ask_for(table: TablePage, hierarchy: Hi
 def test_what_a_corpus_does_not_have_is_left_out_or_said(table: TablePage) -> None:
     bare = [row._replace(has_text=False, label="") for row in table.rows]
     html = draw_table(replace(table, rows=bare, labels=(), hierarchy=None))
-    assert re.findall(r"<th[^>]*>([^<]*)</th>", html) == ["Number", "Title", "Words"]
+    assert re.findall(r"<th[^>]*><span[^>]*>([^<]*)</span></th>", html) == ["Number", "Title", "Words"]
     assert "its texts are not kept" in html
     assert "Filter by" in html
     assert "Filter by topic" not in html

@@ -29,6 +29,7 @@ from topiary.app.views.runs.run_list import (
     draw_waiting_page,
     explain_order,
     follow_preparation,
+    follow_start,
     list_differing,
     matches_search,
     round_estimate,
@@ -272,7 +273,7 @@ def test_a_wish_on_its_way_is_said():
 def test_the_strip_says_progress_pace_and_time_left():
     latest = {"mean_perplexity": 760.04}
     html = kpis.draw_kpis(run(), kpis.measure_health("running", [(10, 900.0), (20, 850.0), (30, 820.0)], latest))
-    assert '<span class="tp-kpi-name">Perplexity of the mean topics</span><b>760.0</b>' in html
+    assert ">Perplexity of the mean topics</span></span><b>760.0</b>" in html
     assert (
         "mean topics"
         not in kpis.draw_kpis(run(), kpis.measure_health("running", [(10, 900.0), (20, 850.0), (30, 820.0)])).lower()
@@ -343,9 +344,9 @@ def test_bounds_are_said_in_whole_numbers_where_they_are_whole():
 def test_the_form_opens_the_folded_settings_when_one_of_them_is_wrong():
     wrong = FormField("tau", "Delay", "help", "text", "x", error="tau cannot be read")
     right = FormField("tau", "Delay", "help", "text", "1")
-    assert 'data-key="advanced" open' in draw_new_run_form([], [], "", [wrong], ("", ""), ready=False)
-    assert 'data-key="advanced" open' not in draw_new_run_form([], [], "", [right], ("", ""), ready=True)
-    assert "tau cannot be read" in draw_new_run_form([], [], "", [wrong], ("", ""), ready=False)
+    assert 'data-key="advanced" open' in draw_new_run_form([], [], "", [], [wrong], ("", ""), ready=False)
+    assert 'data-key="advanced" open' not in draw_new_run_form([], [], "", [], [right], ("", ""), ready=True)
+    assert "tau cannot be read" in draw_new_run_form([], [], "", [], [wrong], ("", ""), ready=False)
 
 
 def test_an_empty_store_offers_the_demo_and_one_with_a_corpus_the_form():
@@ -393,6 +394,17 @@ def test_the_steps_of_the_demo_follow_its_preparation():
     assert "<b>Read 5,088 documents</b><span>145,030 words</span>" in page
     assert '<li class="wt-now" aria-current="step"><b>Compile the model</b>' in page
     assert "<b>Python documentation</b>" in page
+
+
+def test_while_a_model_is_compiled_the_estimate_falls_and_the_bar_grows():
+    corpus = WaitFacts(0, 0.0, 0.0, 300, 9000)
+    facts = [follow_start(corpus, "waiting for kernels that another run is compiling", at) for at in (0.0, 21.0, 90.0)]
+    assert [round_estimate(each.seconds) for each in facts] == [50, 30, 6]
+    assert facts[0].share < facts[1].share < facts[2].share <= follow_start(corpus, "", 0.0).share
+    assert [each.step for each in (*facts, follow_start(corpus, "training", 0.0))] == [1, 1, 1, 2]
+    assert "Longer than usual: another run trains first." in draw_waiting_page(
+        facts[0]._replace(queued=True), 50, late=True
+    )
 
 
 def test_estimates_are_round():
@@ -499,8 +511,7 @@ def test_the_table_has_the_figures_of_every_run_and_marks_the_best_of_those_that
     ]
     html = draw_run_table(rows, waiting=True)
     assert re.findall(r"<b>([\d.]+)</b>", html) == ["90.0"], "the run on the other corpus has nothing to compare with"
-    assert '<th scope="col" title' in html
-    assert "NPMI, layer 2</th>" in html
+    assert "NPMI, layer 2</span></th>" in html
     assert "<td>0.250</td><td>–</td>" in html
     assert "<td>0.125</td><td>–</td>" in html
     assert "30 mini-batches" in html

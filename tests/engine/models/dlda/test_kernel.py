@@ -218,6 +218,7 @@ def test_the_smallest_prior_shape_of_rates_leaves_every_number_finite(kind):
         assert all(np.isfinite(values).all() for values in flatten(state).values())
 
 
+@pytest.mark.nightly  # compiles for a third of a minute
 def test_counts_too_many_for_small_tables_are_the_same_in_large_ones(monkeypatch):
     phi, r = hierarchy(30, 12, 9, seed=2)
     sampler, batch = sampler_of("collapsed"), rows(np.random.default_rng(1).poisson(0.8, (40, 30)))

@@ -78,7 +78,15 @@ def is_seen(found):
 
 
 @slow
-@pytest.mark.parametrize(("n_layers", "shrinkage"), [(1, "gaussian"), (2, "gaussian"), (3, "gaussian"), (2, "student")])
+@pytest.mark.parametrize(
+    ("n_layers", "shrinkage"),
+    [
+        pytest.param(1, "gaussian", marks=pytest.mark.nightly),
+        pytest.param(2, "gaussian", marks=pytest.mark.nightly),
+        (3, "gaussian"),
+        (2, "student"),
+    ],
+)
 def test_the_sampler_leaves_the_joint_distribution_alone(n_layers, shrinkage):
     config = tiny.config(n_layers, shrinkage=shrinkage)
     found = surprise(config, config)
@@ -93,13 +101,16 @@ PLANTED = {
 
 
 @slow
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly if n else ()) for n, name in enumerate(PLANTED)]
+)
 def test_the_comparison_sees(name):
     wrong, n_layers = PLANTED[name]
     assert is_seen(surprise(tiny.config(n_layers), tiny.config(n_layers, **wrong)))
 
 
 @slow
+@pytest.mark.nightly
 def test_the_comparison_sees_customers_counted_for_tables(monkeypatch):
     right = sampler.tally_documents
 
@@ -112,6 +123,7 @@ def test_the_comparison_sees_customers_counted_for_tables(monkeypatch):
 
 
 @slow
+@pytest.mark.nightly
 def test_the_comparison_sees_topics_that_are_on_but_do_not_count_for_r(monkeypatch):
     right = belief_steps.draw_shapes
 
@@ -123,6 +135,7 @@ def test_the_comparison_sees_topics_that_are_on_but_do_not_count_for_r(monkeypat
 
 
 @slow
+@pytest.mark.nightly
 def test_the_comparison_sees_weights_drawn_with_another_sign_of_the_bias(monkeypatch):
     right = belief_steps.draw_rows
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, t
 
 ALPHA, BETA = (0.5, 1.1), (0.4, 0.9, 0.6)
 TABLE = np.array([[2, 0, 1], [0, 1, 1], [0, 0, 0], [1, 1, 0]])
-WORLDS, TURNS = 3000, 3
+WORLDS, TURNS = 1500, 3
 
 
 def kernel(table=TABLE, n_threads=1, **changed):
@@ -155,6 +155,7 @@ def test_a_step_leaves_the_joint_distribution_alone():
     assert surprise(ALPHA, ALPHA) > RARE
 
 
+@pytest.mark.nightly
 def test_the_comparison_sees_a_prior_that_is_wrong():
     assert surprise(ALPHA, (1.1, 0.5)) < RARE
 
