@@ -283,8 +283,11 @@ def follow_preparation(share: float, documents: int, words: int) -> WaitFacts:
 
 
 def follow_start(facts: WaitFacts, message: str, seconds: float) -> WaitFacts:
-    """Return what a visitor waits for while a run starts, from what its worker says and the time since it began."""
-    if "compiling" not in message:
+    """Return what a visitor waits for while a run starts, from what its worker says and the time since it began.
+
+    Until the worker has loaded the documents, it is not known whether the model must be compiled, so that it counts.
+    """
+    if message and not any(word in message for word in ("compiling", "loading")):
         return facts._replace(step=2, share=0.9, seconds=FIRST_TOPICS)
     done = min(max(seconds, 0.0) / COMPILING, 1.0)
     return facts._replace(step=1, share=0.2 + 0.7 * done, seconds=(1.0 - done) * COMPILING + FIRST_TOPICS)
