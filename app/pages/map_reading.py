@@ -309,7 +309,12 @@ def _count_days(
             first = int(np.searchsorted(edges, low, side="right")) - 1
             ends = (min(first, len(edges) - 2), max(int(np.searchsorted(edges, high)), first + 1))
     return DateHistogram(
-        column.name, [_write_day(edge * _DAY) for edge in edges.tolist()], counts.tolist(), shown.tolist(), *ends
+        column.name,
+        [_write_day(edge * _DAY) for edge in edges[:-1].tolist()],
+        [_write_day(edge * _DAY - 1) for edge in edges[1:].tolist()],
+        counts.tolist(),
+        shown.tolist(),
+        *ends,
     )
 
 

@@ -9,7 +9,6 @@ import panel as pn
 import param
 from panel.viewable import Viewable
 
-from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import STRONGEST, Condition, parse_condition, write_date_range, write_line
 from topiary.app.analysis.hierarchy import format_identity, parse_identity
 from topiary.app.analysis.read_hierarchy import find_snapshot
@@ -23,7 +22,7 @@ from topiary.app.pages.documents_table import DocumentTable
 from topiary.app.pages.map_reading import MapAnswer, MapRequest, find_typical, read_map, read_title
 from topiary.app.pages.messages import LatestRequest, MessagePart, on
 from topiary.app.pages.saving import TableSaver
-from topiary.app.pages.session import FROM_DOCUMENTS, Context
+from topiary.app.pages.session import Context
 from topiary.app.views.documents.documents_form import BETWEEN, FORM, MAP
 from topiary.app.views.documents.map_page import (
     BesideMap,
@@ -320,14 +319,11 @@ class MapTab(MessagePart):
             return
         n_bars = len(dates.counts)
         first, last = sorted((min(first, n_bars), min(last, n_bars)))
+        first = min(first, n_bars - 1)
         others = tuple(text for text in self._view.where if parse_condition(text).column != dates.column)
         kept = others
         if last - first < n_bars:
-            end = np.datetime64(dates.edges[max(last, first + 1)]) - np.timedelta64(1, "D")
-            try:
-                value = write_date_range(dates.edges[min(first, n_bars - 1)], str(end))
-            except ReadError:
-                return
+            value = write_date_range(dates.first_days[first], dates.last_days[max(last, first + 1) - 1])
             kept = (*others, str(Condition(dates.column, value)))
         self._put(where=kept, table_page=1)
 
@@ -347,11 +343,6 @@ class MapTab(MessagePart):
     def _show_trends(self) -> None:
         where = (*self._view.where, *self._table.list_conditions())
         self._put(page="trends", tab="", where=where, table_page=1)
-
-    @on("seed-topic")
-    def _begin_topic(self) -> None:
-        where = (*self._view.where, *self._table.list_conditions())
-        self._put(page="steer", tab=FROM_DOCUMENTS, where=where, query="", topic=0)
 
     @on("read")
     def _open(self, number: int) -> None:

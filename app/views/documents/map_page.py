@@ -84,14 +84,15 @@ class DateHistogram(NamedTuple):
 
     Attributes
     ----------
-    edges : sequence of str
-        The first day of each bar, and the day after the last one.
+    first_days, last_days : sequence of str
+        Of each bar.
     first, last : int
-        Places in ``edges`` between which the dates selected are.
+        The bars selected, from the first to before the last.
     """
 
     column: str
-    edges: Sequence[str]
+    first_days: Sequence[str]
+    last_days: Sequence[str]
     counts: Sequence[int]
     selected: Sequence[int]
     first: int
