@@ -249,7 +249,7 @@ def _describe_selection(
         n_selected,
         corpus.documents,
         [each for each in leading if each.documents],
-        _find_leading(groups, n_selected, corpus.documents) if n_selected else None,
+        _find_leading(groups, where, n_selected, corpus.documents) if n_selected else None,
         read.bounded.n_far,
     )
     date = next((column for column in sources.columns if column.kind == DATE), None)
@@ -272,13 +272,20 @@ def _list_groups(column: CorpusColumn, values: Array, selected: Array | None, wh
     return GroupChoice(column.name, levels)
 
 
-def _find_leading(groups: Sequence[GroupChoice], selected: int, documents: int) -> LeadingGroup | None:
-    """Return the group that most of the documents selected are of, if it is twice as frequent there as elsewhere."""
+def _find_leading(
+    groups: Sequence[GroupChoice], where: Sequence[str], selected: int, documents: int
+) -> LeadingGroup | None:
+    """Return the group that most of the documents selected are of, if it is twice as frequent there as elsewhere.
+
+    Groups by which they were selected say nothing new.
+    """
     apart = [
         LeadingGroup(group.column, level.name, level.selected)
         for group in groups
         for level in group.levels
-        if level.selected * documents >= 2 * level.documents * selected and 4 * level.selected >= selected
+        if not any(text.startswith(f"{group.column}=") for text in where)
+        and level.selected * documents >= 2 * level.documents * selected
+        and 4 * level.selected >= selected
     ]
     return max(apart, key=lambda leading: leading.documents, default=None)
 

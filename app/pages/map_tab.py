@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import panel as pn
 import param
+from panel.viewable import Viewable
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import STRONGEST, Condition, parse_condition, write_date_range, write_line
@@ -136,7 +137,7 @@ class MapTab(MessagePart):
         )
         self.helpers = TableSaver(context, lambda: self._side, table.list_conditions), table
         self._map = MapView(self.handle, css_classes=["dm-map"])
-        self.parts = [
+        self.parts: list[Viewable] = [
             pn.Row(
                 self._head, self._map, self._side, self._foot,
                 css_classes=["dm-page"], sizing_mode="stretch_width",

@@ -73,12 +73,12 @@ def test_the_first_view_has_few_controls_and_no_small_text_with_a_menu_open_too(
     expect(page.locator(".ex-two-up section")).to_have_count(2)
     expect(page.locator(".ex-three button")).to_have_count(3)
     wait_until_quiet(page)
-    assert look(page, 35, 1000) == []
+    assert look(page, 35, 900) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 1400
     for menu in ("View", "Save"):
         page.get_by_role("button", name=menu, exact=True).click()
         expect(page.locator(f"#{menu.lower()}-menu")).to_be_visible()
-        assert look(page, 40, 1000) == []
+        assert look(page, 40, 900) == []
         page.keyboard.press("Escape")
     for most, nodes, least, what in ((20, 1000, 12, "controls"), (35, 500, 12, "elements"), (35, 1000, 13, "px")):
         assert what in "".join(look(page, most, nodes, least))  # each of them can be found
@@ -92,7 +92,7 @@ def test_a_phone_has_fewer_still(opened, wait_until_quiet):
     page = opened(390)
     page.locator(".ex-rows button").first.wait_for()
     wait_until_quiet(page)
-    assert look(page, 22, 1000) == []
+    assert look(page, 22, 900) == []
 
 
 def test_menus_open_by_keys_and_escape_gives_the_focus_back(opened):

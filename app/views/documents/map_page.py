@@ -161,12 +161,15 @@ class MapHead(NamedTuple):
 
 
 class MapChip(NamedTuple):
-    """A filter that is on: its text, and the message that removes it, with its value."""
+    """A filter that is on: its text, the message that removes it, with its value, and its style.
+
+    One of dates is seen on phones only, which have no histogram.
+    """
 
     text: str
     do: str
     value: str
-    is_topic: bool = False
+    style: str = ""
 
 
 class BesideMap(NamedTuple):
@@ -224,11 +227,12 @@ def _list_chips(head: MapHead, hierarchy: Hierarchy) -> list[MapChip]:
         node = condition.node
         if node is not None and hierarchy.has(node):
             share = "" if condition.value == STRONGEST else f", {condition.value.replace('%..', ' % or more')}"
-            chips.append(MapChip(f"Topic: {hierarchy.title(node)}{share}", "unfilter", text, is_topic=True))
+            chips.append(MapChip(f"Topic: {hierarchy.title(node)}{share}", "unfilter", text, "dm-of-topic"))
         elif condition.column not in listed:
-            chips.append(MapChip(name_condition(text), "unfilter", text))
+            is_dated = head.dates is not None and condition.column == head.dates.column and condition.value
+            chips.append(MapChip(name_condition(text), "unfilter", text, "dm-dated" if is_dated else ""))
     if head.subject is not None and hierarchy.has(head.subject):
-        chips.append(MapChip(f"Uses: {hierarchy.title(head.subject)}", "subject", "", is_topic=True))
+        chips.append(MapChip(f"Uses: {hierarchy.title(head.subject)}", "subject", "", "dm-of-topic"))
     if head.label_name:
         chips.append(MapChip(head.label_name, "label", "0"))
     if head.is_badly:
