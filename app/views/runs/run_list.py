@@ -315,14 +315,17 @@ def draw_waiting_page(facts: WaitFacts, estimate: int, *, late: bool) -> str:
         Whether it takes longer than usual.
     """
     span = f"{estimate // 60} minutes" if estimate >= 60 else f"{estimate} seconds"
-    doing = "another run trains first" if facts.queued else ("reading", "compiling", "training")[facts.step]
+    doing = ("reading", "compiling", "training")[facts.step]
+    sentence = f"Your first topics appear in about {span}."
+    if late and facts.queued:
+        doing, sentence = "this run waits for its turn", "Your topics come after those of the run that trains now."
     once = "the model is compiled once." if facts.step < 2 else "the model is compiled already."
     note = f"Longer than usual: {doing}." if late else f"Later starts take 6 seconds: {once}"
     own = [
         ("".join(_fit(title, _TITLE, 1)) or "a document", _fit(break_lines(text[:_CHARACTERS]), _ROOM, _LINES) or ["…"])
         for title, text in facts.own[:2]
     ]
-    return render("waiting.page", facts, f"Your first topics appear in about {span}.", note, own)
+    return render("waiting.page", facts, sentence, note, own)
 
 
 def _fit(text: str, room: float, n_lines: int) -> list[str]:

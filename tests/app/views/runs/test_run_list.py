@@ -405,7 +405,7 @@ def test_while_a_model_is_compiled_the_estimate_falls_and_the_bar_grows():
     assert follow_start(corpus, "", 0.0) == follow_start(corpus, "loading 300 documents", 0.0) == facts[0], (
         "unknown yet"
     )
-    assert "Longer than usual: another run trains first." in draw_waiting_page(
+    assert "<h1>Your topics come after those of the run that trains now.</h1>" in draw_waiting_page(
         facts[0]._replace(queued=True), 50, late=True
     )
 
