@@ -111,7 +111,7 @@ def _read_codes(folder: Path) -> dict[str, Any]:
     codes = {str(source): _compute_code(source) for source in sources}
     with suppress(OSError):
         if _CACHED:
-            kept.write_text(json.dumps({key: codes}), encoding="utf-8")  # a half of it is no JSON and made anew
+            kept.write_text(json.dumps({key: codes}), encoding="utf-8")  # half of it is no JSON, and is made again
     return codes
 
 

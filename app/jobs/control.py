@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from topiary.app.jobs import gpu, launcher, logs, process
-from topiary.app.jobs.claim import OUT_OF_MEMORY
 from topiary.app.jobs.cluster.place import ON_CARDS
 from topiary.app.jobs.estimates import choose_headline
 from topiary.app.jobs.forks import find_origin, repeat_with_seeds, retry_run
@@ -252,6 +251,8 @@ def show_progress(progress: Progress, row: RunRow, latest: Mapping[str, float]) 
 def describe_end(db: Database, row: RunRow, state: str) -> str:
     """Describe in one sentence how a run has ended."""
     if state == "silent" and logs.tells_of_memory(db.url, row.number):
+        from topiary.app.jobs.claim import OUT_OF_MEMORY  # loads what writes checkpoints
+
         return f"run {row.number} has fallen silent: {OUT_OF_MEMORY}"
     if state == "silent":
         return f"run {row.number} has fallen silent: its worker is gone; topiary resume {row.number} goes on"
