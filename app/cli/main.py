@@ -48,7 +48,6 @@ def main(argv: list[str] | None = None) -> int:
 def _run_command(argv: list[str]) -> int:
     """Run the command of an argument list and return its exit status, importing only the modules it needs."""
     arguments = build_parser().parse_args(argv)
-    from topiary.app.analysis.errors import ReadError
     from topiary.app.jobs.run_rules import NewRunError
     from topiary.engine.settings import SettingError
     from topiary.store.errors import StoreError
@@ -56,7 +55,7 @@ def _run_command(argv: list[str]) -> int:
     module, _, function = arguments.function.rpartition(".")
     try:
         return int(getattr(importlib.import_module(f"topiary.app.cli.{module}"), function)(arguments))
-    except (UserError, ReadError, NewRunError, SettingError, StoreError) as error:
+    except (UserError, NewRunError, SettingError, StoreError) as error:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
     except OSError as error:

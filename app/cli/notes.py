@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.name_server import ask_names, find_server, write_request
 from topiary.app.analysis.reader import StoreReader
@@ -103,14 +104,18 @@ def _format_time(note: dict[str, Any]) -> str:
 
 def names(arguments: argparse.Namespace) -> int:
     """Print names that are proposed for topics, ask a language model for some, or name a topic."""
+    try:
+        return _propose_names(arguments)
+    except (LookupError, ReadError) as error:
+        raise UserError(str(error.args[0])) from error
+
+
+def _propose_names(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     row, reader = find_run(db, arguments.run), StoreReader(db)
     hierarchy = reader.hierarchy_at(row)
-    try:
-        every = list_topics(hierarchy, arguments.layer, 1)
-        nodes = hierarchy.find_topics(arguments.topics or [each["topic"] for each in every if not each["light"]])
-    except LookupError as error:
-        raise UserError(str(error.args[0])) from error
+    every = list_topics(hierarchy, arguments.layer, 1)
+    nodes = hierarchy.find_topics(arguments.topics or [each["topic"] for each in every if not each["light"]])
     if arguments.topics:
         name_topics(hierarchy, nodes)
     if arguments.give is not None:

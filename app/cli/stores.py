@@ -30,11 +30,12 @@ def serve(arguments: argparse.Namespace) -> int:
 
 def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> int:
     """Run a server until it is stopped; errors about starting it become a `UserError`."""
+    from topiary.app.analysis.errors import ReadError
     from topiary.app.server.hosts import ServeError
 
     try:
         serve_app(arguments)
-    except ServeError as error:
+    except (ServeError, ReadError) as error:
         raise UserError(str(error)) from error
     return 0
 

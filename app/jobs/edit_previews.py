@@ -53,12 +53,15 @@ class EditPreview(NamedTuple):
         The topics that it makes and changes; of a new one the first.
     tokens, documents : int
         Tokens that change their topic, and documents with such tokens.
+    found : bool
+        Whether the first of the topics, which was to be made, is there already.
     """
 
     moment: str
     topics: tuple[TopicOutline, ...]
     tokens: int
     documents: int
+    found: bool = False
 
     def share(self, outline: TopicOutline) -> float:
         """Return the share of a topic in the tokens of all these topics."""
@@ -120,7 +123,7 @@ def preview_edit(db: Database, row: RunRow, order: EditOrder) -> EditPreview:
     named = made + [each for each in result.changed if each not in made] if new.layer == 1 else []
     if new.kind == SPLIT:
         named.reverse()  # what stays comes first
-    return EditPreview(moment.name, tuple(moment.outline(position.state, named)), result.tokens, result.documents)
+    return EditPreview(moment.name, tuple(moment.outline(position.state, named)), *result[2:])
 
 
 def find_hints(db: Database, row: RunRow) -> EditHints | str:

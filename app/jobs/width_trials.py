@@ -18,7 +18,7 @@ from topiary.app.jobs.training import Training, collect_facts, measure_effort, p
 from topiary.engine.corpus import Corpus
 from topiary.engine.models import RegisteredModel
 
-TRIAL_SWEEPS = 30
+TRIAL_SWEEPS = 8  # three trials are less than 5 % of the 500 sweeps after which a tree may have settled
 LEAST_GAIN = 0.02  # by which the wider of two neighbours must lower the perplexity, relative to that of the narrower
 
 
@@ -75,9 +75,10 @@ def describe_trials(trials: Sequence[WidthTrial]) -> str:
     """Return a sentence with the chosen widths and the perplexity of every trial."""
     chosen = choose_trial(trials)
     figures = ", ".join(f"{each.perplexity:,.0f} with {_format_layers(each)}" for each in trials)
+    sweeps = TRIAL_SWEEPS * len(trials)
     return (
         f"{_format_layers(chosen)}: validation perplexity after {TRIAL_SWEEPS} sweeps was {figures}; twice the topics "
-        f"are taken if they lower it by {LEAST_GAIN:.0%}".replace("%", " %")
+        f"are taken if they lower it by {LEAST_GAIN:.0%}; the trials took {sweeps} sweeps".replace("%", " %")
     )
 
 

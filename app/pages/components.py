@@ -16,6 +16,7 @@ import param
 from panel.custom import JSComponent
 
 from topiary.app.machine import find_asset, make_asset_url
+from topiary.app.views.theme import SHARED_STYLES
 
 WHY_REFUSED = "You only look here: the analysts' password allows changes"
 CHANGES = (
@@ -75,6 +76,8 @@ class Component(JSComponent):
 
     def __init__(self, on_message: Callable[[Message], object] | None = None, **params: Any) -> None:
         super().__init__(**params)
+        if unknown := {*self.sheets}.difference(SHARED_STYLES):
+            raise ValueError(f"no page has the style sheets {sorted(unknown)}; name them in SHARED_STYLES")
         self._handler = on_message
         self._only_looks = find_visitor()
 

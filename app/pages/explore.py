@@ -69,6 +69,7 @@ from topiary.app.views.explore.controls import (
 from topiary.app.views.explore.detail import (
     MUCH,
     ONLY_ROOT,
+    NameOffer,
     PanelState,
     draw_column_topics,
     draw_missing_topic,
@@ -730,7 +731,8 @@ class ExplorePage(TreePage):
             closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
             using=self._looks.count(hierarchy, node, MUCH),
             trend="" if trend is None else draw_small_trends(trend),
-            whole=WHOLE in split_tab(self._view.tab), naming=self._names.offer(hierarchy, node),
+            whole=WHOLE in split_tab(self._view.tab),
+            naming=self._names.offer(hierarchy, node) if self._names.is_used else NameOffer(server=self._context.names),
         )  # fmt: skip
         self._detail.html = draw_topic(hierarchy, node, self._choose_threshold(), documents, state)
 

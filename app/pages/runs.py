@@ -390,8 +390,9 @@ class NoRunPage(MessagePart):
         if row is None:
             return self._corpus[1]
         began = row.started or datetime.now(UTC)
-        facts = follow_start(self._corpus[1], row.message or "", (datetime.now(UTC) - began).total_seconds())
-        return facts._replace(layers=tuple(row.layers), queued=row.state == "queued")
+        is_queued, spent = row.state == "queued", (datetime.now(UTC) - began).total_seconds()
+        facts = follow_start(self._corpus[1], "" if is_queued else row.message or "", spent)
+        return facts._replace(layers=tuple(row.layers), queued=is_queued)
 
     @on("usual")
     def _show_usual(self) -> None:

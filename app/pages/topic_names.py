@@ -36,20 +36,23 @@ class NameProposer(MessagePart):
         Returns the topics on screen.
     changed : () -> None
         Draws the panel again.
+
+    Attributes
+    ----------
+    is_used : bool
+        Whether the visitor has asked for anything; until then every topic is offered the same.
     """
 
     def __init__(self, context: Context, find: Callable[[], Hierarchy | None], changed: Callable[[], None]) -> None:
         super().__init__(context)
         self._find, self._changed = find, changed
-        self._asked = self._sending = False
+        self.is_used = self._asked = self._sending = False
         self._phrases = _Phrases(context)
         self._shown: tuple[_Topic, NameRequest] | None = None
         self._answers: dict[_Topic, list[str]] = {}
 
-    def offer(self, hierarchy: Hierarchy, node: Node) -> NameOffer | None:
-        """Return what the panel says of names for a topic; None for one that has a name, or whose words are pixels."""
-        if hierarchy.name(node) or hierarchy.image_shape is not None:
-            return None
+    def offer(self, hierarchy: Hierarchy, node: Node) -> NameOffer:
+        """Return what the panel says of names for a topic."""
         topic, shown = (hierarchy.run, hierarchy.snapshot, node), self._shown
         phrases = self._phrases.of(hierarchy, node, self._changed) if self._asked else None
         request = shown[1] if shown is not None and shown[0] == topic else None
@@ -58,7 +61,7 @@ class NameProposer(MessagePart):
 
     @on("propose-names")
     def _propose(self) -> None:
-        self._asked = True
+        self.is_used = self._asked = True
         self._changed()
 
     @on("name-request")
@@ -72,7 +75,7 @@ class NameProposer(MessagePart):
 
     @on("close-request")
     def _show(self, shown: tuple[_Topic, NameRequest] | None = None) -> None:
-        self._shown = shown
+        self.is_used, self._shown = True, shown
         self._changed()
 
     @on("send-names")

@@ -29,6 +29,7 @@ SHARED_STYLES = (
     "trends",
     "document_map",
     "steer",
+    "waiting",
 )
 LAYERS = ("#7F8C86", "#2E8BC9", "#E08E00", "#C8699C", "#0B9B74", "#8A7BD1")  # 1 grey ink, 2 blue, 3 orange ...
 GAMMA_R = "#D5602B"  # the weights r above the top layer

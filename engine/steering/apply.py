@@ -57,7 +57,7 @@ def apply_edit(draft: Draft, seed: int, edit: Edit) -> EditResult:
     return EditResult(name, tuple(sorted({int(names[k]) for k in changed})), len(moved), len(np.unique(owners)), found)
 
 
-class Outcome(NamedTuple):
+class EditOutcome(NamedTuple):
     """What an edit did: columns of its new topic, or of the one it ``found``, and of the topics that changed."""
 
     topic: int | None
@@ -65,7 +65,7 @@ class Outcome(NamedTuple):
     found: bool = False
 
 
-def _seed(draft: Draft, edit: Edit) -> Outcome:
+def _seed(draft: Draft, edit: Edit) -> EditOutcome:
     """Carve a new topic out of those that have its words now, or keep the words in one that is about them already."""
     words = np.unique(np.array(edit.words, np.int64))
     table = _require_tokens(draft, "a new topic")
@@ -74,7 +74,7 @@ def _seed(draft: Draft, edit: Edit) -> Outcome:
     same = None if edit.topics else _find_same_topic(draft, hits, near)
     if same is not None:
         kept = _keep(draft, edit._replace(topics=(int(draft.names[0][same]),)))
-        return Outcome(same, kept.changed, found=True)
+        return EditOutcome(same, kept.changed, found=True)
     k = _choose_column(draft, edit.topics)
     sources = _choose_sources(np.bincount(draft.topics[hits & near], minlength=draft.phi[0].shape[1]))
     own, chosen = draft.topics.copy(), hits | np.isin(draft.topics, sources)
@@ -86,10 +86,10 @@ def _seed(draft: Draft, edit: Edit) -> Outcome:
     _carve_rows(draft, k, shares)
     changed = [k, *np.flatnonzero(shares > 0.1)]
     draft.refresh_columns(np.array(changed))
-    return Outcome(k, changed)
+    return EditOutcome(k, changed)
 
 
-def _keep(draft: Draft, edit: Edit) -> Outcome:
+def _keep(draft: Draft, edit: Edit) -> EditOutcome:
     """Add words to the prior of a topic, and let their tokens choose it."""
     k, words = draft.find_column(1, _take_one(edit)), np.unique(np.array(edit.words, np.int64))
     out = draft.steering.out
@@ -97,15 +97,15 @@ def _keep(draft: Draft, edit: Edit) -> Outcome:
     draft.steering = draft.steering._replace(out=out[~allowed])
     _add_prior(draft, k, words, edit.strength)
     if not draft.holds_tokens:
-        return Outcome(None, (k,))
+        return EditOutcome(None, (k,))
     own, chosen = draft.topics.copy(), np.isin(draft.table.words, words)
     draft.topics[chosen & _mark_documents(draft.table, draft.topics == k)] = k
     shares = _divide(draft, chosen, own, k)
     draft.refresh_columns(np.array([k]))
-    return Outcome(None, (k, *np.flatnonzero(shares > 0.0)))
+    return EditOutcome(None, (k, *np.flatnonzero(shares > 0.0)))
 
 
-def _out(draft: Draft, edit: Edit) -> Outcome:
+def _out(draft: Draft, edit: Edit) -> EditOutcome:
     """Take words out of a topic for good."""
     k, words = draft.find_column(1, _take_one(edit)), np.unique(np.array(edit.words, np.int64))
     name = int(draft.names[0][k])
@@ -116,10 +116,10 @@ def _out(draft: Draft, edit: Edit) -> Outcome:
     if draft.holds_tokens:
         chosen = np.isin(draft.table.words, words) & (draft.topics == k)
         draft.scatter_topic(chosen, k)
-    return Outcome(None, (k,))
+    return EditOutcome(None, (k,))
 
 
-def _ban(draft: Draft, edit: Edit) -> Outcome:
+def _ban(draft: Draft, edit: Edit) -> EditOutcome:
     """Let words say nothing about topics from now on."""
     counts, banned = draft.count_words(), draft.steering.banned
     words = np.union1d(banned[:, 0], edit.words).astype(np.int64)
@@ -127,10 +127,10 @@ def _ban(draft: Draft, edit: Edit) -> Outcome:
     if shares.sum() > 0.9:
         raise EditRefused("these words are nine of ten tokens of the corpus; ban fewer")
     draft.steering = draft.steering._replace(banned=np.column_stack([words, shares]))
-    return Outcome(None, ())
+    return EditOutcome(None, ())
 
 
-def _pin(draft: Draft, edit: Edit) -> Outcome:
+def _pin(draft: Draft, edit: Edit) -> EditOutcome:
     """Keep a topic, and its mean, as it is shown."""
     name = _take_one(edit)
     k = draft.find_column(edit.layer, name)
@@ -138,18 +138,18 @@ def _pin(draft: Draft, edit: Edit) -> Outcome:
         mean = draft.means[edit.layer - 1].phi[:, k].astype(np.float64)
         draft.phi[edit.layer - 1][:, k] = np.maximum(mean / mean.sum(), ABSENT)
     draft.steering = draft.steering._replace(pinned=_add_rows(draft.steering.pinned, [(edit.layer, name)]))
-    return Outcome(None, (k,))
+    return EditOutcome(None, (k,))
 
 
-def _unpin(draft: Draft, edit: Edit) -> Outcome:
+def _unpin(draft: Draft, edit: Edit) -> EditOutcome:
     """Let a topic move again."""
     name = _take_one(edit)
     k = draft.find_column(edit.layer, name)
     draft.steering = draft.steering._replace(pinned=_drop_rows(draft.steering.pinned, (edit.layer, name)))
-    return Outcome(None, (k,))
+    return EditOutcome(None, (k,))
 
 
-def _merge(draft: Draft, edit: Edit) -> Outcome:
+def _merge(draft: Draft, edit: Edit) -> EditOutcome:
     """Give what a topic has to another one, and take it away."""
     if len(set(edit.topics)) != 2:
         raise EditRefused("a merge needs two topics: the one that stays and the one that goes into it")
@@ -169,10 +169,10 @@ def _merge(draft: Draft, edit: Edit) -> Outcome:
         draft.theta[layer - 1][:, a] += draft.theta[layer - 1][:, b]
     _take_away(draft, layer, b)
     draft.change_rows(layer, give_row)
-    return Outcome(None, (a, b))
+    return EditOutcome(None, (a, b))
 
 
-def _remove(draft: Draft, edit: Edit) -> Outcome:
+def _remove(draft: Draft, edit: Edit) -> EditOutcome:
     """Give the tokens of a topic to others, and take it away."""
     k = draft.find_column(edit.layer, _take_one(edit))
     if np.count_nonzero(~draft.is_removed(edit.layer)) < 2:
@@ -185,10 +185,10 @@ def _remove(draft: Draft, edit: Edit) -> Outcome:
 
     _take_away(draft, edit.layer, k)
     draft.change_rows(edit.layer, cut_row)
-    return Outcome(None, (k,))
+    return EditOutcome(None, (k,))
 
 
-def _split(draft: Draft, edit: Edit) -> Outcome:
+def _split(draft: Draft, edit: Edit) -> EditOutcome:
     """Divide the tokens of a topic between it and a new one."""
     old = draft.find_column(1, _take_one(edit))
     _require_tokens(draft, "a split")
@@ -200,10 +200,10 @@ def _split(draft: Draft, edit: Edit) -> Outcome:
     shares = _divide(draft, chosen, own, k)
     _carve_rows(draft, k, shares)
     draft.refresh_columns(np.array([old, k]))
-    return Outcome(k, (old, k))
+    return EditOutcome(k, (old, k))
 
 
-def _place(draft: Draft, edit: Edit) -> Outcome:
+def _place(draft: Draft, edit: Edit) -> EditOutcome:
     """Put a topic under one topic of the layer above, and under no other."""
     if len(edit.topics) != 2:
         raise EditRefused("a place needs two topics: the one to be moved and its parent in the layer above")
@@ -220,10 +220,10 @@ def _place(draft: Draft, edit: Edit) -> Outcome:
     draft.change_rows(edit.layer, move_row)
     others = names[names != parent]
     _add_out(draft, edit.layer + 1, np.full(len(others), child), others)
-    return Outcome(None, (row,))
+    return EditOutcome(None, (row,))
 
 
-_ACTIONS: dict[str, Callable[[Draft, Edit], Outcome]] = {
+_ACTIONS: dict[str, Callable[[Draft, Edit], EditOutcome]] = {
     SEED: _seed, KEEP: _keep, OUT: _out, BAN: _ban, PIN: _pin, UNPIN: _unpin, MERGE: _merge, SPLIT: _split,
     REMOVE: _remove, PLACE: _place,
 }  # fmt: skip

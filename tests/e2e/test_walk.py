@@ -85,7 +85,7 @@ def test_the_figure_has_the_shares_of_the_parties_in_the_years_chosen(walked):
 
 def test_the_report_has_a_section_for_every_topic_and_asks_for_nothing(walked):
     page = (walked / "report.html").read_text(encoding="utf-8")
-    titles = re.findall(r'<article id="topic-2-\d+"><h3><i [^>]*></i>([^<]+)</h3>', page)
+    titles = re.findall(r'<article id="topic-2-\d+"><div [^>]*><h3><i [^>]*></i>([^<]+)</h3>', page)
     assert sorted(titles) == sorted({row["title"] for row in read_rows(walked)})
     assert page.count("<blockquote") > len(titles)
     assert not re.search(r"https?://(?!www\.w3\.org/)|<script|src=\"(?!data:)", page)

@@ -146,8 +146,8 @@ class NameOffer(NamedTuple):
         Whether the answer is waited for.
     """
 
-    asked: bool
-    phrases: "Sequence[ProposedName] | None"
+    asked: bool = False
+    phrases: "Sequence[ProposedName] | None" = None
     answers: Sequence[str] = ()
     server: NameServer | None = None
     request: NameRequest | None = None
@@ -175,8 +175,8 @@ class PanelState(NamedTuple):
         The topic over time and by group.
     whole : bool
         Whether everything about it is shown, or only what is asked for most.
-    naming : NameOffer or None
-        Names that are proposed; None where there are none to propose.
+    naming : NameOffer
+        Names that are proposed for a topic without one.
     """
 
     root: bool = False
@@ -189,7 +189,7 @@ class PanelState(NamedTuple):
     using: int = 0
     trend: str = ""
     whole: bool = True
-    naming: NameOffer | None = None
+    naming: NameOffer = NameOffer()
 
 
 def draw_topic(

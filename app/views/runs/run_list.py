@@ -283,8 +283,11 @@ def follow_preparation(share: float, documents: int, words: int) -> WaitFacts:
 
 
 def follow_start(facts: WaitFacts, message: str, seconds: float) -> WaitFacts:
-    """Return what a visitor waits for while a run starts, from what its worker says and the time since it began."""
-    if "compiling" not in message:
+    """Return what a visitor waits for while a run starts, from what its worker says and the time since it began.
+
+    Until the worker has loaded the documents, it is not known whether the model must be compiled, so that it counts.
+    """
+    if message and not any(word in message for word in ("compiling", "loading")):
         return facts._replace(step=2, share=0.9, seconds=FIRST_TOPICS)
     done = min(max(seconds, 0.0) / COMPILING, 1.0)
     return facts._replace(step=1, share=0.2 + 0.7 * done, seconds=(1.0 - done) * COMPILING + FIRST_TOPICS)
@@ -312,14 +315,17 @@ def draw_waiting_page(facts: WaitFacts, estimate: int, *, late: bool) -> str:
         Whether it takes longer than usual.
     """
     span = f"{estimate // 60} minutes" if estimate >= 60 else f"{estimate} seconds"
-    doing = "another run trains first" if facts.queued else ("reading", "compiling", "training")[facts.step]
+    doing = ("reading", "compiling", "training")[facts.step]
+    sentence = f"Your first topics appear in about {span}."
+    if late and facts.queued:
+        doing, sentence = "this run waits for its turn", "Your topics come after those of the run that trains now."
     once = "the model is compiled once." if facts.step < 2 else "the model is compiled already."
     note = f"Longer than usual: {doing}." if late else f"Later starts take 6 seconds: {once}"
     own = [
         ("".join(_fit(title, _TITLE, 1)) or "a document", _fit(break_lines(text[:_CHARACTERS]), _ROOM, _LINES) or ["…"])
         for title, text in facts.own[:2]
     ]
-    return render("waiting.page", facts, f"Your first topics appear in about {span}.", note, own)
+    return render("waiting.page", facts, sentence, note, own)
 
 
 def _fit(text: str, room: float, n_lines: int) -> list[str]:

@@ -21,7 +21,9 @@ def test_the_widest_layers_that_are_clearly_better_than_half_of_them_are_chosen(
     widths = [(128, 64, 32), (64, 32, 16), (32, 16, 8)]
     trials = [WidthTrial(layers, value) for layers, value in zip(widths, perplexities, strict=False)]
     assert choose_trial(trials).layers[0] == chosen
-    assert describe_trials(trials).startswith(f"{chosen}-{chosen // 2}-{chosen // 4}: validation perplexity after 30")
+    said = describe_trials(trials)
+    assert said.startswith(f"{chosen}-{chosen // 2}-{chosen // 4}: validation perplexity after 8 sweeps was ")
+    assert said.endswith(f"the trials took {8 * len(trials)} sweeps")
 
 
 def plant_corpus(subjects: int) -> Corpus:

@@ -127,7 +127,7 @@ def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywh
 
 
 def test_examples_are_about_the_subject_of_their_topic(file):
-    run = order(file, minibatches=200).number
+    run = order(file, minibatches=120).number
     trainer.train_run(file, run)
     arrays = snapshots.load_snapshot(file, snapshots.list_snapshots(file, run)[-1].number)
     clear = 0
@@ -447,7 +447,7 @@ def test_a_run_with_proposed_widths_tries_narrower_ones_once_and_keeps_the_choic
     assert done.layers == (16, 8), event.text
     assert done.settings["layers"] == [16, 8]
     assert not done.options["tries_widths"]
-    assert event.text.startswith("16-8: validation perplexity after 30 sweeps was 100 with 32-16, 100 with 16-8;")
+    assert event.text.startswith("16-8: validation perplexity after 8 sweeps was 100 with 32-16, 100 with 16-8;")
     latest = snapshots.find_latest(file, row.number)
     assert find_shares(file, done, latest.number) is not None  # with the settings that the run has now
 
@@ -488,7 +488,7 @@ def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, 
     trainer.train_run(file, whole)
     request = written(file, whole)
     rng = np.random.default_rng(3)
-    for _ in range(3):
+    for _ in range(2):
         run = order(file, minibatches=30, averaged=True).number
         kills = 0
         while kill_after(file, run, int(rng.integers(1, 40))):

@@ -9,6 +9,7 @@ import pytest
 from databases import open_filled
 from process_samples import NOBODY, order, small_corpus
 
+from topiary.app.analysis.name_server import NameRequest
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs import launcher, logs, process, progress
 from topiary.app.jobs.edit_orders import EditOrder
@@ -17,6 +18,7 @@ from topiary.app.live import actions as action_module
 from topiary.app.live.actions import Actions, Indexing
 from topiary.app.live.feed import Feed
 from topiary.app.live.visitor import NotAllowed, Visitor
+from topiary.engine.hierarchy.tree import Node
 from topiary.store import events, full_text, runs
 from topiary.store.errors import NotFound
 from topiary.store.notes import TAG, MatchDecision, NewNote
@@ -36,6 +38,7 @@ ASKED = {
     "train_more": (1,),
     "steer": (1, [EditOrder("ban", words=("x",))]),
     "undo_edit": (1, 1),
+    "ask_names": (1, Node(1, 0), NameRequest("http://localhost:1/v1/chat/completions", "{}")),
     "log": (1,),
     "delete": (1,),
     "rename_run": (1, "x"),

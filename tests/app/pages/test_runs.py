@@ -284,10 +284,11 @@ def test_until_a_run_has_topics_its_page_says_when_and_the_estimate_only_falls(d
     row = plant(db)
     session = PageSession(db, "explore", run=row.number)
     page = NoRunPage(session.context)
-    assert "Your first topics appear in about 6 seconds." in page.board.html
+    assert "Your first topics appear in about 50 seconds." in page.board.html
     assert f"Read {corpora.get_run_corpus(db, row).documents:,} documents" in page.board.html
     assert "<b>Your documents</b>" in page.board.html
     facts = page._follow_run(row.number)
+    assert "about 6 seconds" in page._draw_waiting(facts._replace(seconds=4.0))
     assert "about 6 seconds" in page._draw_waiting(facts._replace(seconds=40.0)), "it never rises"
     session.view.run = row.number + 1
     assert "about 40 seconds" in page._draw_waiting(facts._replace(seconds=40.0)), "but for another run"

@@ -118,12 +118,6 @@ def test_the_largest_of_a_stand_above_their_nearest_partners():
     assert re.search(r"layer 1 · (all \d+|\d+ of \d+) are paired, half of them under \d+% alike", page)
 
 
-def test_runs_with_the_same_topics_have_no_mark():
-    page = draw_strip(same()[0], 0)
-    assert [len(row) for row in list_cells(page)] == [TOPICS, TOPICS]
-    assert page.count("<ins>") == page.count("<del>") == 1  # of the legend
-
-
 def test_topics_that_were_edited_have_a_mark_that_says_how_on_their_side_alone():
     comparison = same()[0]
     largest = choose_largest(comparison)[0]
@@ -132,6 +126,12 @@ def test_topics_that_were_edited_have_a_mark_that_says_how_on_their_side_alone()
     assert "✎" not in "".join([*above, *below[1:]])
     assert 'title="Edited by hand: keep &lt;i&gt;; pin"' in below[0]
     assert "✎" in draw_pair(edited, largest, one_run=False)
+
+
+def test_runs_with_the_same_topics_have_no_mark():
+    page = draw_strip(same()[0], 0)
+    assert [len(row) for row in list_cells(page)] == [TOPICS, TOPICS]
+    assert page.count("<ins>") == page.count("<del>") == 1  # of the legend
 
 
 def test_words_that_differ_are_marked_on_their_side_alone():

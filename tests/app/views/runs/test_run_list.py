@@ -156,7 +156,7 @@ def test_the_end_of_a_run_says_whether_its_curve_still_fell_and_repeats_no_figur
     last = f"finished: point perplexity 812.3 ({about}), no longer improving since step 210"
     row = run(state="finished", message=last, ended=datetime.now(UTC), point_perplexity=812.3)
     strip = kpis.draw_kpis(row, kpis.RunHealth("finished", -0.1, 40, "no longer improving since step 210"))
-    assert strip.count("812.3") == 2, "its card, and the tip of the last one"
+    assert strip.count("812.3") == 3, "its card, and the tips of the last one and of its name"
     assert '<span class="tp-dim">as planned</span>' in strip
     assert "no longer improving since step 210<br>" in strip
     row.message = f"{last}; test perplexity (600 sweeps, all test documents) 799.1"
@@ -400,9 +400,12 @@ def test_while_a_model_is_compiled_the_estimate_falls_and_the_bar_grows():
     corpus = WaitFacts(0, 0.0, 0.0, 300, 9000)
     facts = [follow_start(corpus, "waiting for kernels that another run is compiling", at) for at in (0.0, 21.0, 90.0)]
     assert [round_estimate(each.seconds) for each in facts] == [50, 30, 6]
-    assert facts[0].share < facts[1].share < facts[2].share <= follow_start(corpus, "", 0.0).share
+    assert facts[0].share < facts[1].share < facts[2].share <= follow_start(corpus, "training", 0.0).share
     assert [each.step for each in (*facts, follow_start(corpus, "training", 0.0))] == [1, 1, 1, 2]
-    assert "Longer than usual: another run trains first." in draw_waiting_page(
+    assert follow_start(corpus, "", 0.0) == follow_start(corpus, "loading 300 documents", 0.0) == facts[0], (
+        "unknown yet"
+    )
+    assert "<h1>Your topics come after those of the run that trains now.</h1>" in draw_waiting_page(
         facts[0]._replace(queued=True), 50, late=True
     )
 
