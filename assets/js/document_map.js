@@ -405,7 +405,7 @@ export function render({model, view}) {
     const step = {ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1}[event.key]
     const seen = labels.filter(label => label.shown).map(label => label.button)
       .sort((a, b) => a.offsetLeft - b.offsetLeft || a.getBoundingClientRect().top - b.getBoundingClientRect().top)
-    const next = step && seen[seen.indexOf(event.target.closest("button")) + step]
+    const next = step && seen[(seen.indexOf(event.target.closest("button")) + step + seen.length) % seen.length]
     if (!next) { return }
     event.preventDefault()
     next.focus()

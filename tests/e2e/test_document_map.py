@@ -55,7 +55,7 @@ def make_page(raster: bool) -> str:
         "raster": raster,
     }
     styles = {name: find_asset(f"css/{name}.css").read_text(encoding="utf-8") for name in STYLES}
-    return f"""<!doctype html><html data-tp="light"><title>Map</title>
+    return f"""<!doctype html><html data-tp="light"><title>Map</title><style>{styles["tokens"]}</style>
 <div id="host" style="display:block;width:800px;height:600px"></div><script>
 const topiary_styles = {json.dumps(styles)}, Bokeh = {{}}
 {find_asset("js/page.js").read_text(encoding="utf-8")}</script><script type="module">
