@@ -444,6 +444,11 @@ class Hierarchy:
         """Return the popularity of a topic as defined in the papers: ``(Phi^(l+1) ... Phi^(L) r)_k``."""
         return float(self.popularity[node.layer - 1][self.place(node)])
 
+    @cached_property
+    def fills_tiles(self) -> bool:
+        """Whether it can be drawn as tiles: it has layers to put into each other, and topics of words."""
+        return self.n_layers > 1 and self.image_shape is None
+
     def name(self, node: Node) -> str:
         """Return the name that a user gave to a topic, or an empty text."""
         return self.labels.get(node, "")

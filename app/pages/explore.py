@@ -92,7 +92,7 @@ from topiary.app.views.tree.opening import (
     list_top_topics,
 )
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree, reveal_topic
-from topiary.app.views.tree.tiles import TileRows, TilesChoice, describe_shares, draw_tiles, has_tiles
+from topiary.app.views.tree.tiles import TileRows, TilesChoice, describe_shares, draw_tiles
 from topiary.app.views.tree.tree_svg import draw_more_offer
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.notes import NewNote
@@ -577,7 +577,7 @@ class ExplorePage(TreePage):
         is_chosen = self._view.picture == "topics" and all(
             getattr(self._view, field) == DEFAULTS[field] for field in _TREE_FIELDS
         )
-        return is_chosen and has_tiles(hierarchy)
+        return is_chosen and hierarchy.fills_tiles
 
     def _name_picture(self, hierarchy: Hierarchy) -> str:
         if self._is_tiled(hierarchy):

@@ -13,7 +13,7 @@ from topiary.app.views.palette import LIGHT as PAPER
 from topiary.app.views.report_trends import ReportTrends, draw_changes, draw_topic_trends
 from topiary.app.views.text import format_percent
 from topiary.app.views.tree.opening import list_top_topics
-from topiary.app.views.tree.tiles import TilesChoice, describe_shares, draw_tiles, has_tiles
+from topiary.app.views.tree.tiles import TilesChoice, describe_shares, draw_tiles
 from topiary.engine.hierarchy.tree import Node
 
 _FINER_TOPICS = 8  # of a run on the documents of a topic
@@ -112,7 +112,7 @@ def _name_layer(hierarchy: Hierarchy, layer: int) -> str:
 
 def _draw_tiles(contents: ReportContents, anchors: Mapping[Node, str]) -> str:
     """Return the picture of all topics with which Explore opens; its tiles lead to the sections of their topics."""
-    if not has_tiles(contents.hierarchy):
+    if not contents.hierarchy.fills_tiles:
         return ""
     links = {node: f"#{anchor}" for node, anchor in anchors.items()}
     return draw_tiles(contents.hierarchy, TilesChoice(_TILES, contents.apart, links=links), theme=PAPER).svg

@@ -1,4 +1,4 @@
-"""The map of documents: the sentence that answers, the filters above the map, and the table beside it."""
+"""The map of documents: the sentence that answers, the filters above the map, and the table at its side."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -174,7 +174,7 @@ class MapChip(NamedTuple):
 
 
 class BesideMap(NamedTuple):
-    """What the table beside the map has more than the table of documents.
+    """What the table at the side of the map has more than the table of documents.
 
     Attributes
     ----------

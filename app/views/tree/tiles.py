@@ -164,11 +164,6 @@ def place_rows(areas: Sequence[float], rows: Sequence[int], frame: Rectangle) ->
 # -------------------------------------------------------------- the picture
 
 
-def has_tiles(hierarchy: Hierarchy) -> bool:
-    """Return whether a hierarchy can be drawn as tiles: it has layers to put into each other, and topics of words."""
-    return hierarchy.n_layers > 1 and hierarchy.image_shape is None
-
-
 def draw_tiles(hierarchy: Hierarchy, choice: TilesChoice, *, theme: PictureTheme = LIVE) -> TilesDrawing:
     """Draw the topics of the top layer with their children; a theme other than `LIVE` needs no style sheet."""
     (width, height), apart = choice.size, choice.apart
