@@ -228,7 +228,7 @@ def _quote_paths(paths: Sequence[str]) -> str:
 
 def columns(arguments: argparse.Namespace) -> int:
     """List the columns of a corpus with their kinds, after changing the kinds of those that are named."""
-    from topiary.app.export.records import list_column_facts
+    from topiary.app.export.columns import list_column_facts
 
     requested = [_split_request(text) for text in arguments.kinds]
     db = open_existing(arguments.store)

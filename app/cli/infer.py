@@ -19,7 +19,7 @@ from topiary.app.analysis.read_hierarchy import find_snapshot_at
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
 from topiary.app.cli.console import UserError, find_run, notify, print_json, say, translate_errors
-from topiary.app.export.records import interpolate_documents
+from topiary.app.export.class_facts import interpolate_documents
 from topiary.app.export.texts import flatten_text, format_share
 from topiary.app.ingest.new_documents import (
     NewDocument,

@@ -15,7 +15,7 @@ from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.recurrence import summarize_layer
 from topiary.app.cli.console import UserError, find_run, print_json, say
-from topiary.app.export.records import list_class_facts
+from topiary.app.export.class_facts import list_class_facts
 from topiary.app.export.recurrence import summarize_seeds
 from topiary.app.export.texts import drop_infinite, flatten_text, format_share
 from topiary.app.live.predictions import fetch_predictions

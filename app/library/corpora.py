@@ -156,7 +156,7 @@ class Corpus:
         with a value, and with a text that is no value of the kind), first and last (the range of dates and numbers)
         and categories (how many there are).
         """
-        from topiary.app.export.records import list_column_facts
+        from topiary.app.export.columns import list_column_facts
 
         rows = [each.to_json() for each in list_column_facts(self._opened.db, self._row)]
         names = ["column", "kind", "filled", "invalid", "first", "last", "categories"]

@@ -19,6 +19,7 @@ from topiary.app.analysis.predictions import Classified
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
+from topiary.app.export.class_facts import list_class_facts
 from topiary.app.export.comparison import (
     ComparisonView,
     list_edges,
@@ -27,7 +28,6 @@ from topiary.app.export.comparison import (
     write_comparison,
     write_summary,
 )
-from topiary.app.export.records import list_class_facts
 from topiary.app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
 from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
 from topiary.app.jobs.progress import Progress

@@ -455,7 +455,7 @@ class RunTopics:
         pandas.DataFrame
             A row for each point: layer, weight (0 at ``one``, 1 at ``other``), words, and the new ones among them.
         """
-        from topiary.app.export.records import interpolate_documents
+        from topiary.app.export.class_facts import interpolate_documents
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
         mixed_layer, points = interpolate_documents(

@@ -56,7 +56,7 @@ def test_a_changed_callee_in_a_module_imported_indirectly_compiles_again(copied_
 
 def test_a_change_in_a_module_that_a_kernel_does_not_import_leaves_it_alone(copied_engine):
     before = digests(copied_engine)
-    unrelated = copied_engine / "quality" / "coherence.py"
+    unrelated = copied_engine / "quality" / "measures.py"
     unrelated.write_text(unrelated.read_text() + "\nSTEP = 3\n")
     after = digests(copied_engine)
     assert after[0] == before[0]

@@ -15,7 +15,7 @@ from topiary.app.analysis import predict as classes
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.predict import classify_run
 from topiary.app.cli import main, quality
-from topiary.app.export import records as documents
+from topiary.app.export import class_facts as documents
 from topiary.app.live.predictions import PredictionCache
 from topiary.engine import models
 from topiary.engine.hierarchy.class_scores import score_predictions

@@ -23,7 +23,7 @@ from topiary.app.analysis.predict import classify_run
 from topiary.app.analysis.predictions import Doing, Misled
 from topiary.app.analysis.read_hierarchy import read_hierarchy
 from topiary.app.cli import main
-from topiary.app.export.records import list_class_facts
+from topiary.app.export.class_facts import list_class_facts
 from topiary.app.live import predictions
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed

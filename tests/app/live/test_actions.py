@@ -240,6 +240,7 @@ def planted(tmp_path):
 def test_missing_indexes_are_made_and_the_notice_goes_when_they_are(planted, monkeypatch):
     said, looked = [], []
     monkeypatch.setattr(progress, "post_import", said.append)
+    monkeypatch.setattr(action_module, "IMPORT_PAUSE", 1e9)
     made = Indexing(planted.url, lambda: looked.append(1))
     assert full_text.list_unindexed(planted) == [1]
     made.work()  # the corpus has just been imported, and its importer makes the index

@@ -208,9 +208,10 @@ def test_a_socket_whose_session_was_discarded_first_closes_without_an_error(open
     token = open_server.page_token("page=guide")
 
     async def discard():
+        others = {*SessionSocket._sockets}  # of sessions that earlier tests left
         session = await RawSession.open(open_server.place, token)
         async with asyncio.timeout(30):
-            while not (sockets := [each for each in SessionSocket._sockets if each.connection is not None]):
+            while not (sockets := [each for each in SessionSocket._sockets if each not in others and each.connection]):
                 await asyncio.sleep(0.01)
         socket = sockets[0]
         socket.connection.detach_session()

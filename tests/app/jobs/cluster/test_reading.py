@@ -17,7 +17,7 @@ from ingest_samples import everything, text_folder, uci, write
 from topiary.app.ingest import vectorise
 from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.importing import ignore_progress, import_path, index_corpus
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs.cluster import reading
 from topiary.app.jobs.cluster.place import PlaceError
@@ -71,7 +71,8 @@ def imported(
     folder: Path, name: str, path: Any, options: ImportOptions, map_batches: Any = map
 ) -> dict[str, list[Any]]:
     with store(folder, name) as db:
-        import_path(db, path, options, map_batches=map_batches)
+        made = import_path(db, path, options, map_batches=map_batches)
+        index_corpus(db, made.number, ignore_progress, map_batches)
         return stored(db)
 
 
@@ -144,6 +145,7 @@ def grown(folder: Path, name: str, path: Any, options: dict[str, Any], map_batch
         import_path(db, table(folder / "first.csv", range(30)), made)
         added = append_path(db, "x", path, ImportOptions(**options), map_batches=map_batches)
         assert added.documents > 30
+        index_corpus(db, added.corpus.number, ignore_progress, map_batches)
         return stored(db)
 
 
