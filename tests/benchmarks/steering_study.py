@@ -2,9 +2,10 @@
 
 The analyst knows three words of every group: those that tell it best from the others in the validation part, whose
 documents nothing trains on.  A chain of DLDA gets a topic of each three words after a warm-up, and the first ten
-proposals after that.  tomotopy's LDA gets the same words by ``set_word_prior`` before its first iteration, as many
-topics, and as many iterations.  Documents of the test part are then placed by every model with its topics fixed, and
-their largest topics are compared with their groups.  Which topic stands for a group is chosen in the validation part.
+proposals after that; another one gets them at the step at which ``topiary train --topics`` makes them.  tomotopy's LDA
+gets the same words by ``set_word_prior`` before its first iteration, as many topics, and as many iterations.  Documents
+of the test part are then placed by every model with its topics fixed, and their largest topics are compared with their
+groups.  Which topic stands for a group is chosen in the validation part.
 """
 
 import sys
@@ -22,6 +23,7 @@ from tests.benchmarks.peers import train_tomotopy
 from tests.benchmarks.reading import read_corpus
 from tests.benchmarks.report import load, parser, say, shared_data
 from tests.benchmarks.steering import CorpusChain
+from topiary.app.jobs.edit_orders import FIRST
 from topiary.engine import models
 from topiary.engine.contract import TEST, TRAIN, Array, Batch, Facts, Kernel
 from topiary.engine.corpus import Corpus
@@ -94,17 +96,26 @@ def study_ours(study: Study, layers: tuple[int, ...], seed: int, sweeps: Sequenc
     state = living.sweep(living.state, sweeps[0])
     yield "DLDA before", judge(state)
     yield "DLDA unedited", judge(living.sweep(state, sum(sweeps[1:])))
-    own: list[int] = []
-    for words in study.words:
-        state, result = living.edit(state, "seed", words=words)
-        own.append(int(result.topic))
+    state, own = add_topics(study, living, state)
     state = living.sweep(state, sweeps[1])
     yield "DLDA, 20 topics of words", judge(state, own)
     for kind, parts in list_suggestions(study, living, state, set(own)):
         state = living.edit(state, kind, **parts)[0]
     state = living.sweep(state, sweeps[2])
     yield "DLDA, and 10 suggestions", judge(state, own)
-    yield from study_peer(study, state.phi[0].shape[1], seed, sum(sweeps))
+    width = state.phi[0].shape[1]
+    state, own = add_topics(study, living, living.sweep(living.state, FIRST))
+    yield "DLDA, words from the start", judge(living.sweep(state, sum(sweeps) - FIRST), own)
+    yield from study_peer(study, width, seed, sum(sweeps))
+
+
+def add_topics(study: Study, living: CorpusChain, state: Any) -> tuple[Any, list[int]]:
+    """Return the state with a topic for the words of every group, and these topics."""
+    own = []
+    for words in study.words:
+        state, result = living.edit(state, "seed", words=words)
+        own.append(int(result.topic))
+    return state, own
 
 
 def list_suggestions(study: Study, living: CorpusChain, state: Any, own: set[int]) -> list[tuple[str, dict[str, Any]]]:
