@@ -522,7 +522,7 @@ def test_no_page_follows_the_server_once_its_session_is_over(db):
         return [view for view in pn.state._views.values() if view[2] is document]
 
     before = followers()
-    left = asyncio.run(visit())
+    left = in_loop(visit())
     feed.stop()
     assert followers() == before
     assert left == []
