@@ -263,7 +263,7 @@ def test_what_looks_like_markup_or_a_missing_value_is_shown_as_text(grown, url, 
     key = hostile["topic"]
     explore(page, url, grown.killed, f"&layer=1&topic={key.removeprefix('L1:')}&roots={key}&tab=layer")
     detail = page.locator(f".ex-detail[data-key='{key}']")
-    detail.get_by_text(TITLES[0], exact=True).locator("visible=true").first.wait_for()
+    detail.locator(".ex-three button").nth(2).wait_for()
     shown = detail.inner_text()
     assert [word for word in SUBJECTS["hostile"] if word not in shown] == []
     assert [title for title in TITLES if title in shown] != []
