@@ -61,7 +61,7 @@ LISTED = "() => window.deep('.ex-card button.ex-topic').length > 2"
 DETAIL = "key => window.deep('.ex-detail')[0]?.dataset.key === key"
 LAYER = "layer => window.deep('.ex-cards')[0]?.ariaLabel.startsWith(`Topics of layer ${layer},`)"
 DRAWN = "() => window.deep('canvas').length > 0"
-EXPLORED = "() => window.deep('.ex-cards').length > 0"
+EXPLORED = "() => window.deep('.tp-node').length > 0"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
