@@ -109,12 +109,14 @@ def test_a_click_on_a_topic_draws_its_panel_and_the_marks_alone(session):
 
 def test_a_new_snapshot_reaches_the_picture_on_a_short_way(session, db):
     garden.advance(db, session.row, 20, snapshot=True)
-    before = session.page._tree.svg
+    before, panel = session.page._tree.svg, session.page._detail.html
     with recorded() as passed:
         session.feed.look_now()
+    assert session.page._tree.svg != before
+    assert session.page._detail.html == panel  # it does not lose its documents while the new ones are read
     with recorded() as read:
         session.work()
-    assert session.page._tree.svg != before
+    assert session.page._detail.html != panel
     assert passed.counts <= (475, 58)
     assert read.counts <= (370, 62)
 
