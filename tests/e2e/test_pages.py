@@ -35,11 +35,7 @@ _CHOSEN = "([list, wanted]) => list.value === wanted"
 
 @pytest.mark.parametrize(
     ("side", "names"),
-    [
-        ("light", ["explore"]),
-        ("dark", ["watch"]),
-        *(pytest.param(side, [*SEEN], marks=pytest.mark.nightly) for side in ("light", "dark")),
-    ],
+    [("dark", ["watch"]), *(pytest.param(side, [*SEEN], marks=pytest.mark.nightly) for side in ("light", "dark"))],
 )
 def test_every_page_opens_on_the_side_the_visitor_prefers_and_fits_a_phone(shared_server, new_page, side, names):
     """By day axe opens the others and sees that they fit."""
@@ -149,6 +145,7 @@ def inside(inner, outer):
     )
 
 
+@pytest.mark.nightly
 def test_the_address_holds_the_whole_view_and_back_goes_back(shared_server, page):
     page.goto(f"{shared_server.url}?page=watch&run=1")
     page.get_by_role("link", name="Runs").click()
@@ -262,7 +259,8 @@ def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(shared_server
     assert focused.get_attribute("data-id") != key
 
 
-@pytest.mark.parametrize("tab", ["", pytest.param("wide", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("tab", ["", "wide"])
 def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(
     shared_server, page, wait_until_laid_out, tab
 ):
@@ -476,6 +474,7 @@ def test_the_bars_of_the_watch_page_have_the_colours_of_their_layers(shared_serv
     assert "rgba(0, 0, 0, 0)" not in colours
 
 
+@pytest.mark.nightly
 def test_the_guide_is_searched_and_a_result_opened_by_the_keyboard_alone(shared_server, new_page):
     page = new_page(width=1300, height=700)
     page.goto(f"{shared_server.url}?page=guide")
