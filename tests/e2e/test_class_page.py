@@ -15,7 +15,7 @@ LABELS = ("classifier=linear", "label_start=20", "label_ramp=20")
 SLOW = 60_000  # the first prediction on a machine compiles kernels
 TEST_DOCUMENTS, MISLABELLED = DOCUMENTS // 5, 6
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,6 @@ def test_the_numbers_on_the_page_are_those_of_the_command_and_beat_guessing(open
     assert server.complaints == []
 
 
-@pytest.mark.nightly
 def test_a_class_is_part_of_the_address_and_its_paths_lead_to_the_tinted_tree(opened, server):
     assert opened.get_by_text("the commonest in training (choose another above)").is_visible()
     opened.get_by_label("Class", exact=True).select_option(label="garden")
@@ -118,7 +117,6 @@ def test_what_misled_is_opened_with_the_words_of_its_path_marked(opened, report,
     assert server.complaints == []
 
 
-@pytest.mark.nightly
 def test_a_fork_is_one_click_from_its_parent_and_shows_a_class_on_both_trees(server, page):
     page.goto(f"{server.url}?page=runs")
     page.get_by_role("button", name="Compare", exact=True).click()

@@ -427,6 +427,7 @@ def test_a_worker_whose_store_is_deleted_or_replaced_leaves_with_a_sentence(db, 
 
 @pytest.mark.skipif(not POSIX, reason="Windows ends processes without asking them")
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.nightly
 def test_a_worker_asked_to_end_leaves_soon_also_when_the_database_is_gone(db, database_url):
     run = order(db, minibatches=200_000).number
     with Relay(database_url) as relay:
