@@ -40,16 +40,7 @@ PAGES = {
     "tree": "page=explore&run=1&picture=tree",
     "what comes back": "page=seeds&run=1",
 }
-ALWAYS = (
-    "runs",
-    "new run",
-    "watch",
-    "explore",
-    "steer",
-    "compare",
-    "document",
-    "topics over time",
-)  # the others, which have the parts of these, at night, as is the other side of each
+ALWAYS = ("runs", "explore", "compare", "topics over time")  # the others, which have the parts of these, at night
 READY = {  # what stands on a page when it shows what its name here says
     "steer": ".st-words li",
     "compare": 'h2:text("What changed")',
