@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 from process_samples import NOBODY
 
-from topiary.app.ingest import memory
+from topiary.app.ingest import docstrings, memory
 from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs import compile_kernels, control, demo, launcher, progress
@@ -25,7 +25,7 @@ def db(tmp_path, monkeypatch):
     folder.mkdir()
     for j in range(12):
         (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
-    options = ImportOptions(name=memory.DOCS_NAME, min_df=1, max_df=1.0)
+    options = ImportOptions(name=docstrings.DOCS_NAME, min_df=1, max_df=1.0)
     monkeypatch.setattr(
         memory, "import_builtin", lambda db, notify, map_files: import_path(db, folder, options, notify)
     )
@@ -40,7 +40,7 @@ def test_the_first_time_it_makes_a_corpus_and_a_run_and_tells_so(db):
     report = io.StringIO()
     number = demo.prepare_demo(db, demo.Notifier(report))
     row = runs.get_run(db, number)
-    assert (row.corpus_name, row.name, row.layers, row.state) == (memory.DOCS_NAME, "demo", (16, 8), "queued")
+    assert (row.corpus_name, row.name, row.layers, row.state) == (docstrings.DOCS_NAME, "demo", (16, 8), "queued")
     words = [json.loads(line)[0] for line in report.getvalue().splitlines()]
     assert words[-1].startswith("Starting the first run, of three layers; about ")
     assert any(word.startswith("Storing documents") for word in words)
