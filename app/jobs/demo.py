@@ -69,8 +69,9 @@ def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bo
     """
     report = Preparation(notify)
     with ThreadPoolExecutor(1) as pool:
-        starting = pool.submit(_start_compilers, db.url, wait)
-        row = find_corpus(db) or _read_corpus(db, report)
+        row = find_corpus(db)
+        starting = pool.submit(_start_compilers, db.url, wait, is_new=row is None)
+        row = row or _read_corpus(db, report)
         compilers = starting.result()
     while any(compiler.poll() is None for compiler in compilers):  # whatever its status: the worker compiles the rest
         report("Compiling the model, once", None)
@@ -119,10 +120,14 @@ def _read_corpus(db: Database, report: Preparation) -> CorpusRow:
         return import_builtin(db, report, map_files=map_files)
 
 
-def _start_compilers(url: str, wait: Callable[[], object]) -> list["subprocess.Popen[bytes]"]:
-    """Start compiling the kernels of the first run as soon as `wait` returns."""
+def _start_compilers(url: str, wait: Callable[[], object], *, is_new: bool) -> list["subprocess.Popen[bytes]"]:
+    """Start compiling the kernels of the first run as soon as `wait` returns, or the worker of a new one to load them."""
     wait()
-    return compile_kernels.start_compilers(gallery.request_kernels(gallery.FIRST.model), url)
+    kernels = gallery.request_kernels(gallery.FIRST.model)
+    compilers = compile_kernels.start_compilers(kernels, url)
+    if is_new and not compilers:
+        launcher.start_worker_ahead(url, kernels)
+    return compilers
 
 
 def _follow_process(child: "subprocess.Popen[str]") -> None:

@@ -31,6 +31,7 @@ def db(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(compile_kernels, "start_compilers", lambda request, store: [])
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
+    monkeypatch.setattr(launcher, "start_worker_ahead", lambda url, kernels: None)
     database = open_database(str(tmp_path / "store.db"))
     yield database
     database.close()
@@ -71,8 +72,10 @@ def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers
 
     monkeypatch.setattr(memory, "import_builtin", import_and_serve)
     monkeypatch.setattr(compile_kernels, "start_compilers", start)
-    demo.prepare_demo(db, demo.Notifier(io.StringIO()), lambda: served.wait(10))
-    assert events == ["read", "compile"]
+    monkeypatch.setattr(launcher, "start_worker_ahead", lambda url, kernels: events.append(f"load {kernels.model}"))
+    for _ in range(2):
+        demo.prepare_demo(db, demo.Notifier(io.StringIO()), lambda: served.wait(10))
+    assert events == ["read", "compile", "load dlda", "compile"]
 
 
 def test_a_demo_that_was_paused_goes_on(db):
