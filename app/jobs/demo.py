@@ -121,7 +121,7 @@ def _read_corpus(db: Database, report: Preparation) -> CorpusRow:
 
 
 def _start_compilers(url: str, wait: Callable[[], object], *, is_new: bool) -> list["subprocess.Popen[bytes]"]:
-    """Start compiling the kernels of the first run as soon as `wait` returns, or the worker of a new one to load them."""
+    """Start compiling the first run's kernels once `wait` returns, or the worker of a new one, which loads them."""
     wait()
     kernels = gallery.request_kernels(gallery.FIRST.model)
     compilers = compile_kernels.start_compilers(kernels, url)
