@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numba
 from numba.core import caching
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 ENGINE = Path(__file__).parent
 _PACKAGE = __name__.rpartition(".")[0]  # topiary.engine
