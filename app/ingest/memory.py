@@ -20,7 +20,6 @@ from topiary.store import corpus_writer
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 
-DOCS_NAME = "python-docs"
 _SHUFFLE = 1  # seed of the order of documents
 
 # Words that docstrings use whatever their subject.
@@ -50,7 +49,7 @@ vice want way ways whether will within wrapper ws xs ys
 
 
 def import_builtin(
-    db: Database, progress: Progress = ignore_progress, name: str = DOCS_NAME, *, map_files: Map = map
+    db: Database, progress: Progress = ignore_progress, name: str = docstrings.DOCS_NAME, *, map_files: Map = map
 ) -> CorpusRow:
     """Make a corpus of the docstrings of the standard library and of the installed packages.
 
