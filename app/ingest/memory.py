@@ -11,10 +11,10 @@ import numpy as np
 from topiary.app.ingest import docstrings
 from topiary.app.ingest.docstrings import Docstring
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import ignore_progress, import_source
+from topiary.app.ingest.importing import import_source
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.registry import refuse_idle
-from topiary.app.ingest.source import Map, Progress, TextDocument, TextSource
+from topiary.app.ingest.source import Map, Progress, TextDocument, TextSource, ignore_progress
 from topiary.app.ingest.text.cleaning import make_storable
 from topiary.store import corpus_writer
 from topiary.store.corpus_rows import CorpusRow

@@ -11,18 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.ingest import report
+from topiary.app.ingest import observing
 from topiary.app.ingest.errors import IngestError, list_some, plural
+from topiary.app.ingest.observing import Limits, MessageSample, Observer, Vocabulary, recommend_common
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers import matrices
-from topiary.app.ingest.report import (
-    Limits,
-    MessageSample,
-    Observer,
-    Vocabulary,
-    describe_recommendation,
-    recommend_common,
-)
+from topiary.app.ingest.report import describe_recommendation
 from topiary.app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, TextDocument, TextSource
 from topiary.app.ingest.tables import joining
 from topiary.app.ingest.text import languages
@@ -472,7 +466,7 @@ def prune_words(source: CountSource, options: ImportOptions, observer: Observer 
     if len(kept) == 0:
         cause = "no word is left; ask for less with --min-df, --max-df and --stop-words"
         has_cuts = observer is not None and observer.cuts
-        raise IngestError(source.where, report.explain_cuts(observer) if observer and has_cuts else cause)
+        raise IngestError(source.where, observing.explain_cuts(observer) if observer and has_cuts else cause)
     new_number = np.full(n_words, -1, np.int32)
     new_number[kept] = np.arange(len(kept))
     renumber = partial(_renumber_cells, new_number=new_number)
@@ -658,7 +652,7 @@ def _choose_vocabulary(
     if not len(lengths):
         raise IngestError(source.where, "has no documents for training or test; look at its split, if it has one")
     if not ordered:
-        raise IngestError(source.where, report.explain_no_words(observer, frequencies.stopped, options))
+        raise IngestError(source.where, observing.explain_no_words(observer, frequencies.stopped, options))
     document_counts, totals = frequencies.document_counts[numbers], frequencies.totals[numbers]
     cut, common = _find_limits(options, wording), np.empty(0, np.int64)
     if options.leave_out_common:
@@ -672,7 +666,7 @@ def _choose_vocabulary(
         kept = choose_words(document_counts, totals, len(lengths), cut.min_df, cut.max_df, cut.max_words)
     if len(kept) == 0:
         counts_before = frequencies.document_counts[numbers]
-        raise IngestError(source.where, report.explain_no_vocabulary(observer, counts_before, lengths, cut, options))
+        raise IngestError(source.where, observing.explain_no_vocabulary(observer, counts_before, lengths, cut, options))
     new_number = np.full(len(numbers), -1, np.int32)
     new_number[numbers[kept]] = np.arange(len(kept))
     return tuple(ordered[word] for word in kept.tolist()), _renumber_counts(

@@ -19,7 +19,7 @@ depend neither on the other documents of the group nor on the number of threads.
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from topiary.engine import streams
 from topiary.engine.contract import Array, FloatArray, IntArray
@@ -248,7 +248,7 @@ def measure_spread(
     weights = tokens[chosen].astype(np.float64) if by == "tokens" else (tokens[chosen] > 0).astype(np.float64)
     groups = assign_groups(codes, selected)[chosen]
     known = np.flatnonzero(groups >= 0)
-    table = sp.csr_array((weights[known], (groups[known], known)), shape=(n_groups, len(chosen)))
+    table = scipy.sparse.csr_array((weights[known], (groups[known], known)), shape=(n_groups, len(chosen)))
     totals = _add_neighbours(table.sum(axis=1), moving // 2)[:, None]
     with np.errstate(invalid="ignore"):
         means = [_add_neighbours(table @ each[: len(chosen)], moving // 2) / totals for each in samples.tables]

@@ -10,20 +10,9 @@ import pytest
 from topiary.app.ingest import vectorise
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import inspect_path
+from topiary.app.ingest.observing import Limits, Vocabulary, count_met, make_cuts
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.report import (
-    Cut,
-    Limits,
-    Report,
-    Share,
-    Vocabulary,
-    count_met,
-    list_columns,
-    list_cuts,
-    list_lines,
-    list_summary,
-    make_cuts,
-)
+from topiary.app.ingest.report import Cut, Report, Share, list_columns, list_cuts, list_lines, list_summary
 from topiary.app.ingest.tables.values import Column
 
 WORDS = ("rare", "usual", "common", "other", "everywhere")
