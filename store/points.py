@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from topiary.store.arrays import Array
-from topiary.store.database import Database, retry_reads
+from topiary.store.database import Database, reads
 from topiary.store.tables import IsSound, points, select_sound
 
 _AT_ONCE = 5000  # points read by one query
@@ -51,9 +51,9 @@ def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> No
         connection.execute(insert(points), values)
 
 
-@retry_reads
+@reads
 def read_new_points(
-    db: Database, run: int, cursor: int = 0, *, limit: int = 10_000
+    connection: Connection, run: int, cursor: int = 0, *, limit: int = 10_000
 ) -> tuple[list[tuple[int, Point]], int]:
     """Return the points after ``cursor``, oldest first.
 
@@ -80,16 +80,15 @@ def read_new_points(
     A claim deletes the points after the checkpoint, and the run writes them again under new numbers.  So if the attempt
     of the run changes, a reader must drop its points from the mini-batch of the first new point on.
     """
-    with db.read() as connection:
-        rows = connection.execute(_select_later(run, cursor).limit(limit)).all()
-        if len(rows) == limit:
-            return _number_points(rows), rows[-1].number
-        last = connection.execute(select(func.max(points.c.number)).where(points.c.run == run)).scalar()
+    rows = connection.execute(_select_later(run, cursor).limit(limit)).all()
+    if len(rows) == limit:
+        return _number_points(rows), rows[-1].number
+    last = connection.execute(select(func.max(points.c.number)).where(points.c.run == run)).scalar()
     return _number_points(rows), max(cursor, last or 0)
 
 
-@retry_reads
-def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
+@reads
+def read_series(connection: Connection, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
     """Return a curve for a plot, thinned evenly by the database; the first and last points are included.
 
     Parameters
@@ -106,13 +105,12 @@ def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2
         Approximate largest number of points, at least 2.
     """
     is_of_curve = (points.c.run == run) & (points.c.name == name) & (points.c.layer == layer)
-    with db.read() as connection:
-        total = connection.execute(select(func.count()).select_from(points).where(is_of_curve)).scalar_one()
-        return _fetch_series(connection, _select_thinned(is_of_curve, total, max(most, 2)))
+    total = connection.execute(select(func.count()).select_from(points).where(is_of_curve)).scalar_one()
+    return _fetch_series(connection, _select_thinned(is_of_curve, total, max(most, 2)))
 
 
-@retry_reads
-def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
+@reads
+def read_all_series(connection: Connection, run: int) -> tuple[list[tuple[str, int, Series]], int]:
     """Return all curves of a run at one moment, ten times faster than `read_new_points`.
 
     Returns
@@ -125,13 +123,12 @@ def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series
     is_of_run = points.c.run == run
     kinds = select(points.c.name, points.c.layer).where(is_of_run).group_by(points.c.name, points.c.layer)
     curves = []
-    with db.read() as connection:
-        last = connection.execute(select(func.max(points.c.number)).where(is_of_run)).scalar()
-        for name, layer in connection.execute(kinds).all():
-            if not (isinstance(name, str) and isinstance(layer, int)):
-                continue
-            is_of_curve = is_of_run & (points.c.name == name) & (points.c.layer == layer)
-            curves.append((name, layer, _fetch_series(connection, _select_thinned(is_of_curve, 0, 0))))
+    last = connection.execute(select(func.max(points.c.number)).where(is_of_run)).scalar()
+    for name, layer in connection.execute(kinds).all():
+        if not (isinstance(name, str) and isinstance(layer, int)):
+            continue
+        is_of_curve = is_of_run & (points.c.name == name) & (points.c.layer == layer)
+        curves.append((name, layer, _fetch_series(connection, _select_thinned(is_of_curve, 0, 0))))
     return curves, last or 0
 
 
@@ -169,17 +166,16 @@ def read_curves(db: Database, name: str) -> dict[int, list[tuple[int, float]]]:
     return _fetch_curves(db, name, points.c.run.is_not(None))
 
 
-@retry_reads
-def _fetch_curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
+@reads
+def _fetch_curves(connection: Connection, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
     """Return all points (minibatch, value) of one curve, by run."""
     query = select(points.c.run, points.c.minibatch, points.c.value).where(
         which, points.c.name == name, points.c.layer == 0
     )
     curves: dict[int, list[tuple[int, float]]] = {}
-    with db.read() as connection:
-        for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
-            if isinstance(minibatch, int):
-                curves.setdefault(run, []).append((minibatch, _read_number(value)))
+    for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
+        if isinstance(minibatch, int):
+            curves.setdefault(run, []).append((minibatch, _read_number(value)))
     return curves
 
 
@@ -193,17 +189,16 @@ def read_last_values(connection: Connection, run: int, names: Sequence[str]) -> 
     return result
 
 
-@retry_reads
-def read_newest(db: Database, run: int, name: str) -> dict[int, float]:
+@reads
+def read_newest(connection: Connection, run: int, name: str) -> dict[int, float]:
     """Return the newest value of a curve of each layer, by layer; empty if there is none."""
     is_curve = (points.c.run == run) & (points.c.name == name)
     newest: dict[int, float] = {}
-    with db.read() as connection:
-        for layer in connection.execute(select(points.c.layer).where(is_curve).distinct()).scalars().all():
-            query = select(points.c.value).where(is_curve, points.c.layer == layer)
-            by_age = query.order_by(points.c.minibatch.desc(), points.c.number.desc())
-            if isinstance(layer, int):
-                newest[layer] = _read_number(connection.execute(by_age.limit(1)).scalar())
+    for layer in connection.execute(select(points.c.layer).where(is_curve).distinct()).scalars().all():
+        query = select(points.c.value).where(is_curve, points.c.layer == layer)
+        by_age = query.order_by(points.c.minibatch.desc(), points.c.number.desc())
+        if isinstance(layer, int):
+            newest[layer] = _read_number(connection.execute(by_age.limit(1)).scalar())
     return dict(sorted(newest.items()))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import Neighbour
-from topiary.app.ingest.rules import Rules, WordCounts, find_rules
+from topiary.app.ingest.new_documents import Rules, WordCounts, find_rules
 from topiary.app.jobs import compile_kernels, launcher, records
 from topiary.app.jobs.plan import PLACE_SWEEPS
 from topiary.app.jobs.records import load_model

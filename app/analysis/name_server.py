@@ -14,7 +14,7 @@ from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.passages import choose_passages, weigh_words
 from topiary.app.analysis.topic_reader import TopicReader
-from topiary.app.ingest.rules import find_rules
+from topiary.app.ingest.new_documents import find_rules
 from topiary.app.ingest.text.cleaning import make_storable
 from topiary.app.machine import LOOPBACK
 from topiary.engine.hierarchy.tree import Node

@@ -14,7 +14,7 @@ import numpy as np
 from topiary.app.analysis.document_table import make_title
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.word_use import measure_everywhere
-from topiary.app.ingest.rules import Rules, Span
+from topiary.app.ingest.new_documents import Rules, Span
 from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora

@@ -19,7 +19,7 @@ from topiary.app.analysis.hierarchy import LIGHT, Hierarchy
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import build_matrix
 from topiary.app.analysis.topic_reader import TopicReader
-from topiary.app.ingest.rules import find_rules
+from topiary.app.ingest.new_documents import find_rules
 from topiary.app.ingest.text.cleaning import clean_text
 from topiary.app.ingest.text.words import JOINT, Pairs, join_phrases
 from topiary.engine.hierarchy.tree import Node

@@ -21,9 +21,14 @@ from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, fi
 from topiary.app.cli.console import UserError, find_run, notify, print_json, say, translate_errors
 from topiary.app.export.class_facts import interpolate_documents
 from topiary.app.export.texts import flatten_text, format_share
-from topiary.app.ingest.new_documents import read_new_documents
+from topiary.app.ingest.new_documents import (
+    NewDocument,
+    WordCounts,
+    describe_known_words,
+    explain_unknown_words,
+    read_new_documents,
+)
 from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, parse_count
-from topiary.app.ingest.rules import NewDocument, WordCounts, describe_known_words, explain_unknown_words
 from topiary.app.jobs.plan import name_step
 from topiary.app.jobs.progress import Progress
 from topiary.engine.contract import Array

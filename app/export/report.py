@@ -14,7 +14,7 @@ from topiary.app.analysis.refinements import FinerRun, describe_conditions, read
 from topiary.app.analysis.trends import GroupFigure, TimeFigure, describe_bands
 from topiary.app.export.film import choose_film_tree
 from topiary.app.export.texts import find_format
-from topiary.app.ingest.rules import Rules, find_rules
+from topiary.app.ingest.new_documents import Rules, find_rules
 from topiary.app.jobs.estimates import choose_headline, read_latest, summarize_estimate
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.machine import find_asset, find_version

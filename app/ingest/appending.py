@@ -19,11 +19,11 @@ from topiary.app.ingest.importing import (
     finish_corpus,
     store_documents,
 )
+from topiary.app.ingest.new_documents import Rules, WordCounts, find_rules, make_recounter
 from topiary.app.ingest.observing import Observer
 from topiary.app.ingest.options import APPENDED, ImportOptions
 from topiary.app.ingest.registry import Paths, list_paths, open_paths
 from topiary.app.ingest.report import describe_parts
-from topiary.app.ingest.rules import Rules, WordCounts, find_rules, make_recounter
 from topiary.app.ingest.source import (
     BLOCK,
     LEFT_OUT,

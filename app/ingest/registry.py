@@ -27,20 +27,16 @@ from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.packing import Unpacked, _is_hidden, is_tar
 from topiary.app.ingest.readers import matrices
 from topiary.app.ingest.readers.texts import TABLES, open_texts, read_texts
-from topiary.app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
+from topiary.app.ingest.source import COLUMNS, Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
 from topiary.app.ingest.tables import sniff
 from topiary.app.ingest.tables.sniff import advise_export, advise_exports
 from topiary.app.ingest.text.cleaning import make_storable
 from topiary.app.ingest.text.encodings import _GARBLED, are_garbled, repair_text
 from topiary.app.ingest.text.passages import advise_size, count_words
 
-_NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
 _NO_CELLS = "is no table with separated cells (--format csv reads a text file as one)"
 _NOT_ACCEPTED = {  # why some readers do not accept an option
-    "text_column": _NO_COLUMNS,
-    "title_column": _NO_COLUMNS,
-    "label_column": _NO_COLUMNS,
-    "split_column": _NO_COLUMNS,
+    **dict.fromkeys(COLUMNS, "is no table of texts and no JSON lines, which alone have columns to choose"),
     "header": "is no table, which alone may have a line of column names",
     "skip_lines": "is no table, which alone may have lines above its column names",
     "records": "is no JSON or XML with records within others (--format xml reads .xml files as such)",

@@ -28,9 +28,8 @@ from topiary.app.export.comparison import (
     write_comparison,
     write_summary,
 )
-from topiary.app.ingest.new_documents import read_new_documents
+from topiary.app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
 from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
-from topiary.app.ingest.rules import NewDocument, read_new_text
 from topiary.app.jobs.progress import Progress
 from topiary.app.names import plural
 from topiary.app.views.tree.opening import choose_threshold

@@ -25,7 +25,7 @@ from topiary.app.analysis.shares import RankedDocuments, explain_no_shares
 from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.rules import read_new_text
+from topiary.app.ingest.new_documents import read_new_text
 from topiary.app.ingest.source import Unreadable
 from topiary.app.ingest.text.encodings import find_marked_encoding
 from topiary.app.live.feed import TROUBLE

@@ -8,7 +8,7 @@ from typing import Generic, TypeAlias, TypeVar
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.passages import TopicPassage, choose_passages, weigh_words
-from topiary.app.ingest.rules import find_rules
+from topiary.app.ingest.new_documents import find_rules
 from topiary.app.pages.filters import find_placed, open_documents
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.detail import TopicDocument

@@ -20,7 +20,7 @@ from topiary.app.analysis.word_trends import (
 )
 from topiary.app.analysis.word_use import find_word, find_word_uses
 from topiary.app.ingest.column_kinds import list_columns
-from topiary.app.ingest.rules import find_rules
+from topiary.app.ingest.new_documents import find_rules
 from topiary.app.pages.filters import DocumentFilters, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
 from topiary.app.pages.messages import on

@@ -11,9 +11,9 @@ from office_samples import tei
 
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import inspect_path, read_source
+from topiary.app.ingest.new_documents import clean_with_places
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.registry import choose_reader
-from topiary.app.ingest.rules import clean_with_places
 from topiary.app.ingest.source import CountSource, TextDocument, TextSource
 from topiary.app.ingest.tables.sniff import advise_export, advise_exports
 from topiary.app.ingest.text.encodings import are_garbled

@@ -34,19 +34,6 @@ from topiary.app.ingest.tables.values import Columns, find_date
 from topiary.app.ingest.text import encodings
 from topiary.app.ingest.text.encodings import WIDE, SharedEncoding
 
-TABLE_ENDINGS = (
-    ".csv",
-    ".tsv",
-    ".tab",
-    ".xlsx",
-    ".xlsm",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".parquet",
-    ".feather",
-    ".arrow",
-)
 _TITLE_LENGTH = 100  # characters
 _LARGEST = 1 << 28  # bytes of a document with pictures; a larger one is a mistake, or made to fill the memory
 _MOST_EXAMPLES = 3  # files in a note
@@ -350,7 +337,7 @@ def _find_texts(path: Path, names: list[PurePosixPath]) -> list[PurePosixPath]:
     """
     known = [name for name in names if name.suffix.lower() in packing.TEXTUAL]
     bare = [name for name in names if not name.suffix]
-    if all(name.suffix.lower() in ("", *TABLE_ENDINGS) for name in names):
+    if all(name.suffix.lower() in {"", *_TABLE_ENDINGS} - {".txt"} for name in names):
         return bare
     bare = [name for name in bare if not sniff.ABOUT.fullmatch(name.stem)]
     if not known and 2 * len(bare) < len(names):  # such as the vocabulary of a matrix

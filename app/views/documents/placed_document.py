@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
-from topiary.app.ingest.rules import MARKED, describe_known_words, explain_unknown_words
+from topiary.app.ingest.new_documents import MARKED, describe_known_words, explain_unknown_words
 from topiary.app.views.html import render
 from topiary.app.views.text import break_lines, shorten
 from topiary.engine.hierarchy.paths import Path

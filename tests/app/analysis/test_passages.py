@@ -13,7 +13,7 @@ from topiary.app.analysis.passages import (
     find_word_contexts,
     weigh_words,
 )
-from topiary.app.ingest.rules import find_rules
+from topiary.app.ingest.new_documents import find_rules
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.corpora import Document
 

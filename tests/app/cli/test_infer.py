@@ -15,9 +15,8 @@ from topiary.app.analysis.inference import open_inference
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import find_shares
 from topiary.app.cli import main
-from topiary.app.ingest.new_documents import read_new_documents
+from topiary.app.ingest.new_documents import explain_unknown_words, find_rules, read_new_documents
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.rules import explain_unknown_words, find_rules
 from topiary.app.jobs import shares as work
 from topiary.store import runs, shares, snapshots
 from topiary.store.database import open_database

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from language_samples import TEXTS
 
 from topiary.app.ingest.importing import import_path, read_source
-from topiary.app.ingest.new_documents import read_new_documents
+from topiary.app.ingest.new_documents import MARKED, clean_with_places, find_rules, read_new_documents, read_new_text
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.rules import MARKED, clean_with_places, find_rules, read_new_text
 from topiary.app.ingest.text import cleaning as words_of
 from topiary.store import corpora
 from topiary.store.database import open_database

@@ -44,7 +44,7 @@ def test_what_no_cut_takes_is_what_is_kept() -> None:
         Limits("none", 1, 0.9, 9),
     ):
         found = make_cuts(vocabulary(), limits)
-        kept = vectorise.choose_words(DOCUMENTS, TOTALS, 10, limits.min_df, limits.max_df, limits.max_words)
+        kept = vectorise.choose_words(DOCUMENTS, TOTALS, 10, limits)
         words, tokens = count_met(vocabulary())
         assert words - sum(cut.words for cut in found) == len(kept)
         assert tokens - sum(cut.tokens for cut in found) == TOTALS[kept].sum()

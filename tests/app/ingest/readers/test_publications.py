@@ -14,11 +14,10 @@ from slow_inputs import grows_slowly
 from topiary.app.ingest import registry
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import inspect_path, read_source
-from topiary.app.ingest.new_documents import read_new_documents
+from topiary.app.ingest.new_documents import Rules, read_new_documents
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers.publications import decode_value
 from topiary.app.ingest.report import list_lines
-from topiary.app.ingest.rules import Rules
 from topiary.app.ingest.source import TextDocument, TextSource
 from topiary.app.ingest.tables import sniff
 from topiary.app.ingest.text.cleaning import make_word_pattern

@@ -5,8 +5,8 @@ from ingest_samples import write
 from slow_inputs import grows_slowly
 
 from topiary.app.ingest.importing import import_path
+from topiary.app.ingest.new_documents import find_rules
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.rules import find_rules
 from topiary.app.ingest.text.cleaning import HyphenEvidence, Rejoining, find_cuts, strip_mail_lines
 from topiary.store import corpora
 

@@ -11,10 +11,9 @@ from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import import_path, inspect_path
 from topiary.app.ingest.memory import import_texts
-from topiary.app.ingest.new_documents import read_new_documents
+from topiary.app.ingest.new_documents import find_rules, read_new_documents
 from topiary.app.ingest.options import ImportOptions, OptionError
 from topiary.app.ingest.report import load_report
-from topiary.app.ingest.rules import find_rules
 from topiary.app.ingest.text.passages import (
     count_words,
     divide_by_words,

@@ -10,7 +10,7 @@ import pytest
 from language_samples import TEXTS
 
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.rules import clean_with_places
+from topiary.app.ingest.new_documents import clean_with_places
 from topiary.app.ingest.text import languages
 from topiary.app.ingest.text.cleaning import clean_text, make_word_pattern
 from topiary.app.ingest.text.words import MOST_PHRASES, Pairs, Wording, find_sentences, join_phrases, load_wording
