@@ -7,13 +7,14 @@ is taken; that step is in the journal before anything happens.  So a run that wa
 import itertools
 import time
 
-from topiary.app.jobs.claim import BEAT_SECONDS, Claim
+from topiary.app.jobs.claim import Claim
 from topiary.app.jobs.edit_orders import describe_edit, describe_result, find_edit
 from topiary.app.jobs.training import Position, Training
 from topiary.engine.steering.edit import PLACE, Edit, EditRefused
 from topiary.store import edits, events
 from topiary.store.edits import APPLIED, REFUSED, WAITING, EditRow
 
+LOOK_SECONDS = 0.2  # between two looks for edits that users have added; an analyst waits for them
 SHOWN_AFTER = (1, 20)  # steps after an edit with a snapshot
 JUDGED_AFTER = (20, 50)  # steps after an edit with a point of the curve
 
@@ -28,8 +29,8 @@ class EditWork:
         self._looked = time.monotonic()
 
     def look(self) -> None:
-        """Read the journal again if users have added to it; asks the store as often as the claim beats."""
-        if not self._training.kernel.steers or time.monotonic() - self._looked < BEAT_SECONDS:
+        """Read the journal again if users have added to it; asks the store a few times a second."""
+        if not self._training.kernel.steers or time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked = time.monotonic()
         if edits.find_last_edit(self._claim.db, self._claim.row.number) != (self._rows[-1].edit if self._rows else 0):

@@ -289,15 +289,16 @@ def _find_near(table: tokens.TokenTable, hits: Array) -> Array:
 
 
 def _find_same_topic(draft: Draft, hits: Array, near: Array) -> int | None:
-    """Return the topic that is about the words that ``hits`` marks and gains nothing if another one is made of them."""
-    sources = _choose_sources(np.bincount(draft.topics[hits & near], minlength=draft.phi[0].shape[1]))
-    made = np.isin(draft.names[0][sources], draft.steering.prior[:, 1])
-    if len(sources) != 1 or made[0]:
-        return None
+    """Return the topic that has most of the words that ``hits`` marks if one more topic of them would gain nothing.
+
+    A topic that was made of other words is not it.
+    """
+    held = np.bincount(draft.topics[hits & near], minlength=draft.phi[0].shape[1])
+    sources = _choose_sources(held)
     table = draft.table._replace(topics=draft.topics.copy())
-    k, n_words = int(sources[0]), len(draft.phi[0])
-    gain, _ = tokens.measure_split(draft.take_address(), table, k, near, draft.etas[0], n_words)
-    return k if gain < LEAST_GAIN else None
+    gain, _ = tokens.measure_split(draft.take_address(), table, sources, near, draft.etas[0], len(draft.phi[0]))
+    there = sources[~np.isin(draft.names[0][sources], draft.steering.prior[:, 1])]
+    return int(there[0]) if gain < LEAST_GAIN and len(there) else None
 
 
 def _choose_sources(held: Array) -> Array:

@@ -87,7 +87,8 @@ def find_bans(phi: FloatArray) -> list[EditProposal]:
 def _judge_split(seed: int, table: tokens.TokenTable, k: int, halves: Array, n_words: int) -> EditProposal | None:
     """Return what two restricted topics gain over topic ``k``; None if it is too little, or one of them is small."""
     at = tokens.EditAddress(seed, 0, -1 - k)  # edits have numbers above 0
-    gain, (a, b) = tokens.measure_split(at, table, k, halves, ETA, n_words)
+    gain, counts = tokens.measure_split(at, table, np.array([k]), halves, ETA, n_words)
+    a, b = counts[:, k], counts[:, -1]
     if gain < LEAST_GAIN or min(a.sum(), b.sum()) < LEAST_SHARE * (a.sum() + b.sum()):
         return None
     words = tuple(tuple(np.argsort(-half, kind="stable")[:SHOWN].tolist()) for half in (a, b))

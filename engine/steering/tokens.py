@@ -102,23 +102,24 @@ def divide_tokens(
 
 
 def measure_split(
-    at: EditAddress, table: TokenTable, k: int, second: Array, eta: float, n_words: int
-) -> tuple[float, list[FloatArray]]:
-    """Return what two topics in place of ``k`` gain in log-likelihood per token, and the words of both, (V,) each.
+    at: EditAddress, table: TokenTable, sources: Array, second: Array, eta: float, n_words: int
+) -> tuple[float, Array]:
+    """Return what one more topic gains in log-likelihood per token of ``sources``, and the words of all, (V, K + 1).
 
-    ``second`` (tokens,) bool says which tokens begin in the second topic; the tokens of ``k`` then choose by Gibbs
-    scans.  ``table`` changes.
+    ``second`` (tokens,) bool says which tokens of the sources begin in the new topic, which is the last; all of them
+    then choose by Gibbs scans.  ``table`` changes.
     """
-    mine, own, new = table.topics == k, table.topics.copy(), int(table.topics.max()) + 1
+    own, new = table.topics.copy(), int(table.topics.max()) + 1
+    mine = np.isin(own, sources)
+    before = count_tokens(table, n_words, new + 1)
     table.topics[mine & second] = new
     counts = count_tokens(table, n_words, new + 1)
     divide_tokens(at, table, mine, own, new, np.zeros(n_words), eta, counts)
-    owners = np.repeat(np.arange(len(table.starts) - 1), np.diff(table.starts))
-    halves = [counts[:, column].astype(np.float64) for column in (k, new)]
-    parts = [np.bincount(owners[table.topics == column]) for column in (k, new)]
-    gain = sum(map(rate_words, halves)) - rate_words(halves[0] + halves[1])
-    gain += sum(map(sum_entropies, parts)) - sum_entropies(np.bincount(owners[mine]))
-    return float(gain / mine.sum()), halves
+    owners = np.repeat(np.arange(len(table.starts) - 1), np.diff(table.starts))[mine] * (new + 1)
+    gain = sum(rate_words(counts[:, k]) for k in (*sources, new)) - sum(rate_words(before[:, k]) for k in sources)
+    for sign, topics in ((1.0, table.topics), (-1.0, own)):
+        gain += sign * sum_entropies(np.unique(owners + topics[mine], return_counts=True)[1])
+    return float(gain / mine.sum()), counts
 
 
 def rate_words(counts: FloatArray) -> float:

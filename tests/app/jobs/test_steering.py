@@ -95,7 +95,7 @@ def test_a_journal_that_is_played_again_has_equal_bits(file):
 
 
 def test_an_edit_added_while_a_run_trains_is_made_after_the_present_step(file, monkeypatch):
-    monkeypatch.setattr(edit_work, "BEAT_SECONDS", 0.0)
+    monkeypatch.setattr(edit_work, "LOOK_SECONDS", 0.0)
     run, step = order(file).number, training.Training.step
 
     def step_and_click(self, position):

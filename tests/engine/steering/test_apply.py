@@ -57,6 +57,14 @@ def test_words_of_a_topic_that_is_there_join_it_instead_of_halving_it(world):
     assert (another.topic, another.found) == (8, False)
 
 
+def test_words_of_two_topics_that_are_there_join_the_one_that_has_more_of_them(world):
+    counts = world.count()
+    words = [int(v) for k in (3, 5) for v in np.argsort(-counts[:, k])[:2]]
+    larger = 3 if counts[words, 3].sum() > counts[words, 5].sum() else 5
+    result = world.edit("seed", words=tuple(words))
+    assert (result.topic, result.found, world.state.phi[0].shape[1]) == (larger, True, 8)
+
+
 def test_words_that_hardly_meet_make_no_topic(world):
     rare = np.argsort(np.bincount(world.docs.words, minlength=400) + 1e9 * (world.count().sum(axis=1) == 0))[:2]
     with pytest.raises(EditRefused, match="two of these words; name words that occur together in at least 10"):
