@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from topiary.store.arrays import Array
-from topiary.store.database import Database, retry_reads
+from topiary.store.database import Database, reads
 from topiary.store.tables import IsSound, points, select_sound
 
 _AT_ONCE = 5000  # points read by one query
@@ -51,8 +51,10 @@ def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> No
         connection.execute(insert(points), values)
 
 
-@retry_reads
-def read_new_points(db: Database, run: int, cursor: int = 0, *, limit: int = 10_000) -> tuple[list[Point], int]:
+@reads
+def read_new_points(
+    connection: Connection, run: int, cursor: int = 0, *, limit: int = 10_000
+) -> tuple[list[Point], int]:
     """Return the points after ``cursor``, oldest first.
 
     Parameters
@@ -77,16 +79,15 @@ def read_new_points(db: Database, run: int, cursor: int = 0, *, limit: int = 10_
     A claim deletes the points after the checkpoint, and the run writes them again under new numbers.  So if the attempt
     of the run changes, a reader must drop its points from the mini-batch of the first new point on.
     """
-    with db.read() as connection:
-        rows = connection.execute(_select_later(run, cursor).limit(limit)).all()
-        if len(rows) == limit:
-            return _make_points(rows), rows[-1].number
-        last = connection.execute(select(func.max(points.c.number)).where(points.c.run == run)).scalar()
+    rows = connection.execute(_select_later(run, cursor).limit(limit)).all()
+    if len(rows) == limit:
+        return _make_points(rows), rows[-1].number
+    last = connection.execute(select(func.max(points.c.number)).where(points.c.run == run)).scalar()
     return _make_points(rows), max(cursor, last or 0)
 
 
-@retry_reads
-def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
+@reads
+def read_series(connection: Connection, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
     """Return a curve for a plot, thinned evenly by the database; the first and last points are included.
 
     Parameters
@@ -103,13 +104,12 @@ def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2
         Approximate largest number of points, at least 2.
     """
     is_of_curve = (points.c.run == run) & (points.c.name == name) & (points.c.layer == layer)
-    with db.read() as connection:
-        total = connection.execute(select(func.count()).select_from(points).where(is_of_curve)).scalar_one()
-        return _fetch_series(connection, _select_thinned(is_of_curve, total, max(most, 2)))
+    total = connection.execute(select(func.count()).select_from(points).where(is_of_curve)).scalar_one()
+    return _fetch_series(connection, _select_thinned(is_of_curve, total, max(most, 2)))
 
 
-@retry_reads
-def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
+@reads
+def read_all_series(connection: Connection, run: int) -> tuple[list[tuple[str, int, Series]], int]:
     """Return all curves of a run at one moment, ten times faster than `read_new_points`.
 
     Returns
@@ -122,13 +122,12 @@ def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series
     is_of_run = points.c.run == run
     kinds = select(points.c.name, points.c.layer).where(is_of_run).group_by(points.c.name, points.c.layer)
     curves = []
-    with db.read() as connection:
-        last = connection.execute(select(func.max(points.c.number)).where(is_of_run)).scalar()
-        for name, layer in connection.execute(kinds).all():
-            if not (isinstance(name, str) and isinstance(layer, int)):
-                continue
-            is_of_curve = is_of_run & (points.c.name == name) & (points.c.layer == layer)
-            curves.append((name, layer, _fetch_series(connection, _select_thinned(is_of_curve, 0, 0))))
+    last = connection.execute(select(func.max(points.c.number)).where(is_of_run)).scalar()
+    for name, layer in connection.execute(kinds).all():
+        if not (isinstance(name, str) and isinstance(layer, int)):
+            continue
+        is_of_curve = is_of_run & (points.c.name == name) & (points.c.layer == layer)
+        curves.append((name, layer, _fetch_series(connection, _select_thinned(is_of_curve, 0, 0))))
     return curves, last or 0
 
 
@@ -166,17 +165,16 @@ def read_curves(db: Database, name: str) -> dict[int, list[tuple[int, float]]]:
     return _fetch_curves(db, name, points.c.run.is_not(None))
 
 
-@retry_reads
-def _fetch_curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
+@reads
+def _fetch_curves(connection: Connection, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
     """Return all points (minibatch, value) of one curve, by run."""
     query = select(points.c.run, points.c.minibatch, points.c.value).where(
         which, points.c.name == name, points.c.layer == 0
     )
     curves: dict[int, list[tuple[int, float]]] = {}
-    with db.read() as connection:
-        for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
-            if isinstance(minibatch, int):
-                curves.setdefault(run, []).append((minibatch, _read_number(value)))
+    for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
+        if isinstance(minibatch, int):
+            curves.setdefault(run, []).append((minibatch, _read_number(value)))
     return curves
 
 
@@ -186,11 +184,10 @@ def read_last_values(connection: Connection, run: int, names: Sequence[str]) -> 
     return {name: None if np.isnan(found.get(name, np.nan)) else found[name] for name in names}
 
 
-@retry_reads
-def read_newest_values(db: Database, run: int, names: Sequence[str]) -> dict[str, float]:
+@reads
+def read_newest_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float]:
     """Return the latest value, which may be NaN, of each named curve that a run has, by name."""
-    with db.read() as connection:
-        return _read_last_values(connection, run, names)
+    return _read_last_values(connection, run, names)
 
 
 def _read_last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float]:
@@ -203,14 +200,13 @@ def _read_last_values(connection: Connection, run: int, names: Sequence[str]) ->
     return found
 
 
-@retry_reads
-def read_newest(db: Database, run: int, name: str) -> dict[int, float]:
+@reads
+def read_newest(connection: Connection, run: int, name: str) -> dict[int, float]:
     """Return the newest value of a curve of each layer, by layer; empty if there is none."""
     is_curve = (points.c.run == run) & (points.c.name == name)
-    with db.read() as connection:
-        layers = connection.execute(select(points.c.layer).where(is_curve).distinct()).scalars().all()
-        known = sorted(layer for layer in layers if isinstance(layer, int))
-        return {layer: _read_number(connection.execute(_select_last(run, name, layer)).scalar()) for layer in known}
+    layers = connection.execute(select(points.c.layer).where(is_curve).distinct()).scalars().all()
+    known = sorted(layer for layer in layers if isinstance(layer, int))
+    return {layer: _read_number(connection.execute(_select_last(run, name, layer)).scalar()) for layer in known}
 
 
 def _select_last(run: int, name: str, layer: int) -> Select[Any]:

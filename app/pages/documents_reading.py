@@ -26,7 +26,6 @@ from topiary.app.analysis.topic_images import draw_picture_uri
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.new_documents import read_new_text
-from topiary.app.ingest.readers.documents import read_contents
 from topiary.app.ingest.source import Unreadable
 from topiary.app.ingest.text.encodings import find_marked_encoding
 from topiary.app.live.feed import TROUBLE
@@ -70,6 +69,8 @@ def read_text(packed: str, name: str) -> str:
 
 
 def _decode_text(raw: bytes, path: PurePath) -> str:
+    from topiary.app.ingest.readers.documents import read_contents
+
     short = cut_excerpt(path.name, 60)
     try:
         return read_contents(path, raw, find_marked_encoding(raw, "utf-8"))[1]

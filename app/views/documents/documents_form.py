@@ -7,7 +7,7 @@ from typing import NamedTuple
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.inference import ALIKE, MOST, Step, measure_distance, round_percent
 from topiary.app.analysis.topic_images import draw_picture_uri
-from topiary.app.ingest.readers.documents import KINDS
+from topiary.app.ingest.packing import TEXTUAL
 from topiary.app.views.html import render
 from topiary.app.views.text import SnapshotSource, describe_origin, format_percent
 
@@ -141,7 +141,7 @@ def draw_placing_form(text: str, search: SearchState, *, images: bool, some: Seq
     ``some`` documents of the corpus are listed until a search begins.
     """
     acts = (DocumentAction("document", "Find its topics"),)
-    return render("documents.placing_form", text, KINDS, search, acts, images, some)
+    return render("documents.placing_form", text, TEXTUAL, search, acts, images, some)
 
 
 def draw_line_form(chosen: Sequence[LineEnd], search: SearchState, steps: int, mixed: MixingChoice | None) -> str:
