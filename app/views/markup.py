@@ -7,9 +7,9 @@ from functools import cache
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.machine import find_asset
 from topiary.app.names import Choice, name_model, name_state
-from topiary.app.views.run_facts import RunFacts
 from topiary.app.views.text import LONGEST_TITLE, end_sentence, escape, shorten
 from topiary.engine.hierarchy.tree import Node
+from topiary.store.run_rows import RunRow
 
 _ICON_PATHS = {
     "pause": "M9 6v12M15 6v12",
@@ -135,12 +135,12 @@ def mark_places(text: str, marks: Iterable[tuple[int, int]]) -> str:
     return "".join([*pieces, escape(text[place:])])
 
 
-def name_run(run: RunFacts) -> str:
+def name_run(run: RunRow) -> str:
     """Return the name of a run, or its corpus and model if it has no name."""
     return run.name or f"{run.corpus_name} · {name_model(run.model)}"
 
 
-def list_run_entries(runs: Iterable[RunFacts]) -> list[tuple[int, str]]:
+def list_run_entries(runs: Iterable[RunRow]) -> list[tuple[int, str]]:
     """Return the entries of a choice of runs: for each, its number as value, and its number and name as text."""
     return [(run.number, f"{run.number} · {name_run(run)}") for run in runs]
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from topiary.app.jobs.gallery import GalleryProgress
 from topiary.app.views.html import render
 from topiary.app.views.markup import list_run_entries
-from topiary.app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
+from topiary.app.views.run_facts import describe_lineage, estimate_seconds_left, format_span, measure_progress
 from topiary.app.views.runs.run_list import FORK, NO_FORK, list_verbs, select_runs
+from topiary.store.run_rows import RunRow
 
 
 class AppPage(NamedTuple):
@@ -88,7 +89,7 @@ class VisitorPlace(NamedTuple):
     """
 
     page: str
-    run: RunFacts | None
+    run: RunRow | None
     state: str
     pinned: str = ""
     predicts: bool = False
@@ -97,7 +98,7 @@ class VisitorPlace(NamedTuple):
 
 def draw_top_bar(
     place: VisitorPlace,
-    everyone: Sequence[RunFacts],
+    everyone: Sequence[RunRow],
     state: Callable[[int], str] = lambda _: "",
     trouble: str = "",
     stay: str = "",
@@ -142,9 +143,7 @@ def draw_demo_progress(progress: GalleryProgress | None) -> str:
 _TREE_PAGES = ("explore", "compare")  # pages with a tree
 
 
-def _list_offered(
-    place: VisitorPlace, runs: Sequence[RunFacts], state: Callable[[int], str]
-) -> list[tuple[object, str]]:
+def _list_offered(place: VisitorPlace, runs: Sequence[RunRow], state: Callable[[int], str]) -> list[tuple[object, str]]:
     """Return the entries of the choice of a run, none without runs; the last leads to the list if some are missing."""
     if not runs:
         return []

@@ -14,9 +14,10 @@ from topiary.app.names import name_inference, name_model
 from topiary.app.views.explore.controls import SnapshotOption, draw_threshold_slider
 from topiary.app.views.html import render
 from topiary.app.views.markup import list_run_entries
-from topiary.app.views.run_facts import RunFacts, format_estimate, format_span
+from topiary.app.views.run_facts import format_estimate, format_span
 from topiary.app.views.runs.new_run_form import SettingText, describe_setting, format_value
 from topiary.engine.quality.measures import Coherence
+from topiary.store.run_rows import RunRow
 
 SAVES = (
     ("svg", "Trees (SVG)"),
@@ -33,7 +34,7 @@ class ComparedRun(NamedTuple):
     ``live`` is the mini-batch of the newest topics, None if it is not known.
     """
 
-    run: RunFacts | None
+    run: RunRow | None
     moments: Sequence[SnapshotOption]
     pinned: int
     live: int | None
@@ -69,7 +70,7 @@ class HeadFacts(NamedTuple):
     rooted: bool = False
 
 
-def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunFacts], facts: HeadFacts, *, ready: bool) -> str:
+def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunRow], facts: HeadFacts, *, ready: bool) -> str:
     """Return the sentence and the row of choices; it offers files to save if ``ready``: if there is a comparison."""
     ends = [_describe_end(side, compared, everyone) for side, compared in (("a", a), ("b", b))]
     saves = (("", "Save"), *SAVES) if ready else ()
@@ -82,7 +83,7 @@ def draw_status(sentence: str, *, busy: bool) -> str:
     return render("compare.status", sentence, busy)
 
 
-def _describe_end(side: str, compared: ComparedRun, everyone: Sequence[RunFacts]) -> SimpleNamespace:
+def _describe_end(side: str, compared: ComparedRun, everyone: Sequence[RunRow]) -> SimpleNamespace:
     """Return the choices of a run and of its snapshot on one side."""
     runs: list[tuple[object, str]] = [*list_run_entries(everyone)]
     chosen = next((row.number for row in everyone if compared.run and row.number == compared.run.number), "")
@@ -119,7 +120,7 @@ class SettingPair(NamedTuple):
         return self.a == self.b
 
 
-def pair_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NO_VALUES) -> list[SettingPair]:
+def pair_settings(a: RunRow, b: RunRow, latest: tuple[Latest, Latest] = _NO_VALUES) -> list[SettingPair]:
     """Return every setting of either run, model and inference first.
 
     ``latest`` holds the newest curve values of each run, as `app.jobs.estimates` reads them.
@@ -131,7 +132,7 @@ def pair_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NO_
     ]
 
 
-def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NO_VALUES, *, identical: bool) -> str:
+def draw_settings(a: RunRow, b: RunRow, latest: tuple[Latest, Latest] = _NO_VALUES, *, identical: bool) -> str:
     """Return the table of settings, and a button that shows or hides those that do not differ.
 
     Parameters
@@ -156,7 +157,7 @@ def _name_differences(pairs: Sequence[SettingPair]) -> str:
     return f"{len(names)} {'differs' if len(names) == 1 else 'differ'}: {', '.join(names[:_NAMED])}{more}"
 
 
-def _describe_setting(a: RunFacts, b: RunFacts, name: str) -> SettingText:
+def _describe_setting(a: RunRow, b: RunRow, name: str) -> SettingText:
     if name in a.settings or name in b.settings:
         return describe_setting((a if name in a.settings else b).model, name)
     if name not in KINDS:
@@ -167,7 +168,7 @@ def _describe_setting(a: RunFacts, b: RunFacts, name: str) -> SettingText:
     )
 
 
-def _list_facts(run: RunFacts, latest: Latest) -> dict[str, str]:
+def _list_facts(run: RunRow, latest: Latest) -> dict[str, str]:
     facts = {
         "corpus": run.corpus_name,
         "model": name_model(run.model),

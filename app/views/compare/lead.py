@@ -15,10 +15,11 @@ from topiary.app.views.compare.table import describe_absence, describe_likeness,
 from topiary.app.views.compare.trees import ABSENT, find_overlay
 from topiary.app.views.html import render
 from topiary.app.views.markup import draw_title, mark_edited, write_element
-from topiary.app.views.run_facts import RunFacts, format_estimate
+from topiary.app.views.run_facts import format_estimate
 from topiary.app.views.runs.new_run_form import describe_setting, format_value
 from topiary.app.views.text import escape, format_percent, shorten, write_title
 from topiary.engine.hierarchy.tree import Node
+from topiary.store.run_rows import RunRow
 
 _TIP = "A is run {a.run} at {a.moment}, B run {b.run} at {b.moment}; the figures are explained below"
 _MOST_PARTNERS = 12  # candidates listed as partners, the best first
@@ -41,8 +42,8 @@ class LeadFacts(NamedTuple):
     """
 
     comparison: Comparison
-    run_a: RunFacts
-    run_b: RunFacts
+    run_a: RunRow
+    run_b: RunRow
     accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None] = (None, None)
     estimates: EstimatePair | None = None
 
@@ -92,11 +93,11 @@ def find_opening(facts: LeadFacts) -> str:
     return _find_setting(a, b) or _find_course(a, b)
 
 
-def _join_widths(run: RunFacts) -> str:
+def _join_widths(run: RunRow) -> str:
     return "-".join(map(str, run.layers))
 
 
-def _find_setting(a: RunFacts, b: RunFacts) -> str:
+def _find_setting(a: RunRow, b: RunRow) -> str:
     """Return the setting by which two runs differ; an empty text if none or only the seed does."""
     if a.inference != b.inference:
         names = [name_inference(run.model, run.inference) or "the usual inference" for run in (b, a)]
@@ -110,7 +111,7 @@ def _find_setting(a: RunFacts, b: RunFacts) -> str:
     return f"With {describe_setting(b.model, name).label} {values[0]} instead of {values[1]}"
 
 
-def _find_course(a: RunFacts, b: RunFacts) -> str:
+def _find_course(a: RunRow, b: RunRow) -> str:
     """Return how two runs of the same settings differ: in their seed, or in how long they were trained."""
     if b.parent == a.number:
         return f"After {b.minibatch:,} more {STEPS[name_step(b)]}"

@@ -24,10 +24,10 @@ from topiary.app.analysis.recurrence import (
 )
 from topiary.app.names import name_state, plural
 from topiary.app.views.html import render
-from topiary.app.views.run_facts import RunFacts
 from topiary.app.views.text import format_percent
 from topiary.engine.hierarchy.align import LEAST_COSINE, Recurrence, count_most
 from topiary.engine.hierarchy.tree import Node
+from topiary.store.run_rows import RunRow
 
 AT_ONCE = 12  # topics of a layer that are shown unfolded
 _MOST_WORDS = 10  # of a topic
@@ -139,7 +139,7 @@ def explain_waiting(group: SeedGroup) -> str:
     return " ".join(parts)
 
 
-def explain_no_seeds(run: RunFacts) -> str:
+def explain_no_seeds(run: RunRow) -> str:
     """Return a sentence on how to get runs with other seeds."""
     return (
         f"No run differs from run {run.number} in its seed alone. Train some: the page goes on as soon as they have "
@@ -173,7 +173,7 @@ def draw_found_link(hierarchy: Hierarchy, node: Node) -> str:
     return render("seeds.found_link", n_found - 1, n_runs - 1, describe_found(n_found, n_runs), _FOUND_TIP)
 
 
-def _list_runs(runs: Sequence[RunFacts]) -> str:
+def _list_runs(runs: Sequence[RunRow]) -> str:
     return ", ".join(f"run {row.number} (seed {row.seed}, {name_state(row.state)})" for row in runs)
 
 

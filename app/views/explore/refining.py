@@ -1,26 +1,14 @@
 """A closer look at documents: the offer to train a run on them, the runs on them, and where such a run comes from."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import format_identity
+from topiary.app.analysis.refinements import DocumentCount
 from topiary.app.views.html import render
 from topiary.app.views.markup import name_condition
 from topiary.app.views.text import format_percent, shorten
 from topiary.engine.hierarchy.tree import Node
-
-
-class CountFacts(Protocol):
-    """How many documents have at least so much of a topic, how many are for training, and their words."""
-
-    @property
-    def share(self) -> float: ...  # noqa: D102
-    @property
-    def documents(self) -> int: ...  # noqa: D102
-    @property
-    def training(self) -> int: ...  # noqa: D102
-    @property
-    def words(self) -> float: ...  # noqa: D102
 
 
 class FinerTopic(NamedTuple):
@@ -57,7 +45,7 @@ class CloserLook(NamedTuple):
 
     Attributes
     ----------
-    counts : sequence of CountFacts or None
+    counts : sequence of DocumentCount or None
         Documents with at least so much of the topic, by share; None while the shares of documents are not known.
     among : int
         Documents among which they were counted.
@@ -67,7 +55,7 @@ class CloserLook(NamedTuple):
         Training documents that a run needs.
     """
 
-    counts: Sequence[CountFacts] | None
+    counts: Sequence[DocumentCount] | None
     among: int
     documents: int
     least: int

@@ -26,7 +26,6 @@ from topiary.app.names import name_model, name_state
 from topiary.app.views.html import render
 from topiary.app.views.markup import list_run_entries, name_run, write_attributes
 from topiary.app.views.run_facts import (
-    RunFacts,
     describe_lineage,
     estimate_seconds_left,
     format_age,
@@ -37,13 +36,14 @@ from topiary.app.views.run_facts import (
 )
 from topiary.app.views.runs.new_run_form import describe_setting, format_value
 from topiary.engine.hierarchy.tree import Node
+from topiary.store.run_rows import RunRow
 
 SWEEPS_BEGIN = "sweeps begin"  # kind of the event at which a run changes from mini-batches to sweeps over all documents
 CHANGE_OVER = 5  # number of evaluations over which the change of the perplexity is measured
 
 
 class RunHealth(NamedTuple):
-    """The facts that the row of figures shows in addition to those in `RunFacts`.
+    """The facts that the row of figures shows in addition to those in `RunRow`.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def measure_health(state: str, curve: Curve, latest: Mapping[str, float | None] 
     return RunHealth(state, float(value - before), int(step - earlier), describe_trend(curve), latest)
 
 
-def draw_kpis(run: RunFacts, about: RunHealth) -> str:
+def draw_kpis(run: RunRow, about: RunHealth) -> str:
     """Return the row of figures: perplexity, progress, pace, time left, structure and heartbeat."""
     step = name_step(run)
     estimate, lines = _describe_estimates(run, about)
@@ -95,7 +95,7 @@ def describe_card(process: Mapping[str, Any]) -> str:
     return ""
 
 
-def draw_continuation(run: RunFacts, about: RunHealth) -> str:
+def draw_continuation(run: RunRow, about: RunHealth) -> str:
     """Return the button that trains a finished run further if its curve was still falling at the end, else nothing."""
     if about.state != "finished" or about.trend != STILL_FALLING:
         return ""
@@ -123,7 +123,7 @@ def draw_stroke(colour: str, dash: Any) -> str:
 
 
 def draw_overlay_choice(
-    run: RunFacts, others: Sequence[RunFacts], chosen: Sequence[int], strokes: Sequence[tuple[str, Any]]
+    run: RunRow, others: Sequence[RunRow], chosen: Sequence[int], strokes: Sequence[tuple[str, Any]]
 ) -> str:
     """Return the runs whose curves are shown, each with its stroke, and a list to add another one.
 
@@ -140,7 +140,7 @@ def draw_overlay_choice(
     return render("watch.overlays", _name_short(run), draw_stroke(*strokes[0]), shown, offered)
 
 
-def _name_short(run: RunFacts) -> SimpleNamespace:
+def _name_short(run: RunRow) -> SimpleNamespace:
     return SimpleNamespace(number=run.number, name=name_run(run))
 
 
@@ -180,7 +180,7 @@ _ATTEMPT = "How often a worker has started or resumed the run"
 
 
 def draw_details(
-    run: RunFacts, happened: Iterable[tuple[str, str, str]], learnt: Mapping[str, float] | None = None
+    run: RunRow, happened: Iterable[tuple[str, str, str]], learnt: Mapping[str, float] | None = None
 ) -> str:
     """Return the settings of a run, the concentrations it has ``learnt``, and its events: (when, kind, text)."""
     rows = [
@@ -202,12 +202,12 @@ def draw_details(
     return render("watch.details", events, run.traceback, rows)
 
 
-def _describe_layers(run: RunFacts) -> str:
+def _describe_layers(run: RunRow) -> str:
     widths = "-".join(map(str, run.layers))
     return f"{widths}, learnt from a budget of {run.settings['layers'][0]}" if run.settings.get("grow") else widths
 
 
-def _describe_estimates(run: RunFacts, health: RunHealth) -> tuple[SimpleNamespace, list[str]]:
+def _describe_estimates(run: RunRow, health: RunHealth) -> tuple[SimpleNamespace, list[str]]:
     """Return the main estimate, a dash if there is none yet, and sentences on how all of them are measured."""
     estimates = list_estimates(run, health.latest)
     if not estimates:
@@ -221,7 +221,7 @@ def _describe_estimates(run: RunFacts, health: RunHealth) -> tuple[SimpleNamespa
     return SimpleNamespace(name=best.name.capitalize(), figure=best.figure, protocol=lines[0]), lines
 
 
-def _describe_origin(run: RunFacts) -> str:
+def _describe_origin(run: RunRow) -> str:
     """Return whether the widths were learnt, and which run this one continues; empty for a plain run."""
     note = describe_lineage(run.parent, run.parent_minibatch)
     if run.settings.get("grow"):
@@ -229,7 +229,7 @@ def _describe_origin(run: RunFacts) -> str:
     return note
 
 
-def _describe_time(run: RunFacts, state: str) -> tuple[str, str, str, str]:
+def _describe_time(run: RunRow, state: str) -> tuple[str, str, str, str]:
     tip = "Training time, without evaluation and pauses."
     seconds_left = estimate_seconds_left(run.minibatch, run.planned, run.seconds)
     if state == "running" and seconds_left is not None:
@@ -243,7 +243,7 @@ _REPEATED = re.compile(  # the parts of a message that repeat figures of other c
 )
 
 
-def _describe_heartbeat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
+def _describe_heartbeat(run: RunRow, state: str) -> tuple[str, str, str, str]:
     message = run.message or name_state(state)
     if state in ("running", "silent"):
         return ("Heartbeat", format_age(run.heartbeat_age), message, "When the worker last wrote to the store.")

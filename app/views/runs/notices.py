@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from topiary.app.views.html import render
 from topiary.app.views.markup import name_run
-from topiary.app.views.run_facts import RunFacts
+from topiary.store.run_rows import RunRow
 
 
 def draw_no_run() -> str:
@@ -75,7 +75,7 @@ class LogTail(NamedTuple):
 
 
 def draw_failure(
-    run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: LogTail | None = None, cause: str = ""
+    run: RunRow, state: str, ways: Sequence[tuple[str, str]], log: LogTail | None = None, cause: str = ""
 ) -> str:
     """Return the notice of a failed or silent run, with buttons; empty for other runs.
 

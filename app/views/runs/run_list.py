@@ -21,7 +21,6 @@ from topiary.app.names import name_inference, name_model, name_state
 from topiary.app.views.html import render
 from topiary.app.views.markup import name_run
 from topiary.app.views.run_facts import (
-    RunFacts,
     describe_lineage,
     estimate_seconds_left,
     format_age,
@@ -33,9 +32,10 @@ from topiary.app.views.run_facts import (
 from topiary.app.views.runs.corpus_form import FORMATS
 from topiary.app.views.runs.new_run_form import describe_setting, format_value
 from topiary.app.views.text import break_lines, fit_lines
+from topiary.store.run_rows import RunRow
 
 WIDTH, HEIGHT, EDGE = 132, 34, 3  # of a sparkline, and the margin around its curve, in pixels
-Run = TypeVar("Run", bound=RunFacts)
+Run = TypeVar("Run", bound=RunRow)
 ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
 AT_ONCE = 50  # runs shown at first, and added by each click on "more"
 ACTIONS = {
@@ -102,7 +102,7 @@ def draw_sparkline(values: Sequence[float]) -> str:
 
 
 def draw_runs(
-    runs: Sequence[RunFacts],
+    runs: Sequence[RunRow],
     state: Callable[[int], str],
     spark: Callable[[int], Sequence[float]],
     selected: int,
@@ -156,7 +156,7 @@ def draw_runs(
     return render("runs.rows", rows)
 
 
-def _describe_row(run: RunFacts, state: str, estimate: Estimate | None, curve: Sequence[float]) -> SimpleNamespace:
+def _describe_row(run: RunRow, state: str, estimate: Estimate | None, curve: Sequence[float]) -> SimpleNamespace:
     """Return what the row of a run says of it."""
     line, hint = _describe_state(run, state)
     left = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if state == "running" else None
@@ -189,7 +189,7 @@ def select_runs(runs: Sequence[Run], state: Callable[[int], str], chosen: int, m
     ]
 
 
-def matches_search(run: RunFacts, state: str, text: str) -> bool:
+def matches_search(run: RunRow, state: str, text: str) -> bool:
     """Return True if the row of a run contains all words of ``text``, ignoring case."""
     words = f"{run.number} {name_run(run)} {_describe_run(run)} {_group_runs(run)} {name_state(state)}".casefold()
     return all(word in words for word in text.casefold().split())
@@ -218,16 +218,16 @@ def draw_preparation(sentence: str, share: float | None = None) -> str:
     return render("runs.preparation", sentence, share)
 
 
-def _describe_run(run: RunFacts) -> str:
+def _describe_run(run: RunRow) -> str:
     inference = name_inference(run.model, run.inference)
     return " · ".join(filter(None, ("-".join(map(str, run.layers)), name_model(run.model), inference, run.corpus_name)))
 
 
-def _group_runs(run: RunFacts) -> str:
+def _group_runs(run: RunRow) -> str:
     return "" if run.run_group is None else f"Group {run.run_group} · seed {run.seed}"
 
 
-def _describe_state(run: RunFacts, state: str) -> tuple[str, str]:
+def _describe_state(run: RunRow, state: str) -> tuple[str, str]:
     """Return the line below the state (age of the heartbeat, message or date), and what is shown on hover over it."""
     date = f"{(run.ended or run.created).astimezone():%d %b %H:%M}"
     since = ""  # while it is being trained
@@ -350,7 +350,7 @@ class TableRun(NamedTuple):
         Mean NPMI of its layers, the layer next to the words first; empty if it is not stored.
     """
 
-    run: RunFacts
+    run: RunRow
     state: str
     estimate: Estimate | None
     npmi: Sequence[float] = ()
@@ -391,7 +391,7 @@ def draw_run_table(rows: Sequence[TableRun], *, waiting: bool) -> str:
     return render("runs.table", titles, body, notes)
 
 
-def list_differing(runs: Sequence[RunFacts]) -> list[tuple[str, str, list[str]]]:
+def list_differing(runs: Sequence[RunRow]) -> list[tuple[str, str, list[str]]]:
     """Return what differs among runs: its label, its meaning, and the value of each run as text.
 
     A setting that only some models have counts if the runs that have it differ.
@@ -531,7 +531,7 @@ def _sort_runs(runs: Sequence[Run], order: str, latest: Callable[[int], Mapping[
     return sorted(runs, key=keys[order]) if order in keys else list(runs)
 
 
-def draw_run_choice(runs: Sequence[RunFacts], state: Callable[[int], str], choice: RunChoice) -> str:
+def draw_run_choice(runs: Sequence[RunRow], state: Callable[[int], str], choice: RunChoice) -> str:
     """Return the controls above the list: search, filters by what differs among the runs, and order."""
     values = {
         "state": {state(run.number): name_state(state(run.number)) for run in runs},
@@ -565,7 +565,7 @@ def draw_marked(marked: Collection[int], fitting: int) -> str:
     return "" if fitting < 2 and not marked else render("runs.marked_runs", len(marked), MOST_MARKED, fitting)
 
 
-def explain_order(runs: Sequence[RunFacts], choice: RunChoice) -> str:
+def explain_order(runs: Sequence[RunRow], choice: RunChoice) -> str:
     """Return the warning that perplexities of different corpora do not compare, if the order suggests they do."""
     if choice.order != LOWEST or len({run.corpus_name for run in runs}) < 2:
         return ""
