@@ -125,7 +125,7 @@ def pages(planted):
 
 @pytest.mark.parametrize(
     ("names", "both"),
-    [(ALWAYS, False), pytest.param([*PAGES], True, marks=pytest.mark.nightly)],
+    [(ALWAYS, False), pytest.param([*PAGES], True, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])],
     ids=["always", "all, on both sides"],
 )
 def test_axe_finds_nothing_on_any_page_and_nothing_is_said_in_names_of_the_code(

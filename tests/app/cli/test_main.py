@@ -748,6 +748,14 @@ def test_every_option_of_an_import_has_a_flag():
     assert set(options.HELP) == set(ImportOptions.__dataclass_fields__)
 
 
+def test_the_parser_of_one_command_has_it_as_the_parser_of_all_does():
+    every = next(action.choices for action in main.build_parser()._actions if action.dest == "command")
+    for name, command in every.items():
+        own = next(action.choices for action in main.build_parser(name)._actions if action.dest == "command")
+        assert own[name].format_help() == command.format_help()
+        assert len(own) < 10
+
+
 def test_every_command_takes_a_store():
     parser = main.build_parser()
     choices = next(action.choices for action in parser._actions if action.dest == "command")

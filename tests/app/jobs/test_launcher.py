@@ -14,7 +14,8 @@ from relay import Relay
 from sqlalchemy import update
 
 from topiary.app.jobs import control, launcher, logs, process, trainer, worker
-from topiary.store import points, run_rows, runs, snapshots, tables
+from topiary.app.jobs.compile_kernels import KernelRequest
+from topiary.store import corpora, points, run_rows, runs, snapshots, tables
 from topiary.store.errors import Conflict, LostClaim
 from topiary.store.points import Point
 
@@ -295,6 +296,21 @@ def test_each_run_is_started_once_by_two_servers_while_the_store_is_locked(db, m
     texts = [logs.find_log(db.url, run).read_text(encoding="utf-8") for run in numbers]
     assert most <= 2
     assert [log.count(" begins") for log in texts] == [1, 1, 1, 1]
+
+
+def test_a_worker_that_was_started_ahead_takes_the_next_run_unless_it_has_died(db):
+    row = order(db, minibatches=3)
+    request = KernelRequest.of("dlda", row.settings, corpora.get_corpus(db, row.corpus), averaged=False)
+    launcher.start_worker_ahead(db.url, request)
+    ahead = launcher._ahead[db.url]
+    launcher.start_queued_runs(db)
+    assert wait_for(db, row.number, ended).process["pid"] == ahead.pid
+    assert logs.find_log(db.url, row.number).read_text(encoding="utf-8").count(" begins") == 1
+    launcher.start_worker_ahead(db.url, request)
+    dead = launcher._ahead.pop(db.url)
+    dead.kill()
+    dead.wait()
+    assert launcher._send_run(dead, 2) is None
 
 
 def workers_of(db):
