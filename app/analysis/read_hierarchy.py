@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import starmap
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -24,34 +24,12 @@ from topiary.store.run_rows import RunRow
 from topiary.store.snapshots import SnapshotRow
 
 
-class HierarchyRun(Protocol):
-    """The facts about a run that a hierarchy needs; a row of the store has them."""
-
-    @property
-    def number(self) -> int: ...  # noqa: D102
-    @property
-    def seed(self) -> int: ...  # noqa: D102
-    @property
-    def corpus_name(self) -> str: ...  # noqa: D102
-    @property
-    def family(self) -> int: ...  # noqa: D102
-
-
-class HierarchySnapshot(Protocol):
-    """The facts about a snapshot that a hierarchy needs; a row of the store has them."""
-
-    @property
-    def number(self) -> int: ...  # noqa: D102
-    @property
-    def minibatch(self) -> int: ...  # noqa: D102
-
-
 def build_hierarchy(
     arrays: Mapping[str, NDArray[Any]],
     vocabulary: Sequence[str],
     labels: Mapping[tuple[int, int], str],
-    run: HierarchyRun,
-    snapshot: HierarchySnapshot,
+    run: RunRow,
+    snapshot: SnapshotRow,
     *,
     image_shape: tuple[int, int] | None = None,
     classes: Sequence[str] = (),
@@ -67,7 +45,6 @@ def build_hierarchy(
         Layers are counted from 0.
     labels : mapping
         Names given by users, by (layer, identity number), both from 1.
-    run, snapshot : rows of the store
     image_shape : (rows, columns) or None
         Size of the images when words are pixels, else None.
     classes : sequence of str
@@ -124,7 +101,7 @@ def build_hierarchy(
         lowers=presentation.lowers,
         linear=not snapshot_topics.links,
         directed=snapshot_topics.directed,
-        relations=_list_relations(snapshot_topics),
+        relations=_list_relations(snapshot_topics) if snapshot_topics.links else (),
         columns=None if snapshot_topics.columns is None else effects.present_hierarchy(snapshot_topics.columns),
     )
 

@@ -105,6 +105,7 @@ _WATCHED = (
 )
 
 
+_FORMATS = ("svg", *(name for name in trees.FORMATS if name != "svg"))  # of files, that of the picture first
 _RECUT = ("roots", "direction", "part")  # a change of one of these resets the number of topics drawn
 # fields of the view that say something about a tree: a link with one of them shows it
 _TREE_FIELDS = ("roots", "closed", "most", "threshold", "detail", "direction", "part", "sure")
@@ -666,7 +667,7 @@ class ExplorePage(TreePage):
             chosen=bool(self._view.roots),
             hidden=len(self._view.hidden),
             wide=ONLY_TREE in split_tab(self._view.tab),
-            formats=("svg", *(name for name in trees.FORMATS if name != "svg")),
+            formats=_FORMATS,
             scopes=self._scopes,
             picture=self._name_picture(hierarchy),
             listed=self._is_listed(),

@@ -203,8 +203,8 @@ class CloserLooks:
     def _stamp_runs(self) -> tuple[object, ...]:
         """Return what changes when there are more runs, or when those that refine the topic have other topics."""
         feed, look = self._context.feed, self._look
-        numbers = () if look is None else (each.number for each in look.refining)
-        return len(feed.runs()), *((number, feed.state(number), feed.latest(number)) for number in numbers)
+        refining = () if look is None else look.refining
+        return len(feed.runs()), *((run.number, feed.state(run.number), feed.latest(run.number)) for run in refining)
 
     def _on_tick(self, _: Tick) -> None:
         if self._subject is not None and self._context.view.page == "explore" and self._stamp != self._stamp_runs():

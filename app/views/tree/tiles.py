@@ -6,8 +6,8 @@ parent; so the tiles of a child that has several parents add up to its own share
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
-from itertools import accumulate, pairwise
+from functools import cache, lru_cache, partial
+from itertools import accumulate, combinations, pairwise
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
@@ -209,6 +209,8 @@ class _TilePicture:
         self._theme = theme
         self._links = links
         self._ink, self._muted = theme.ink, theme.muted
+        self._title = cache(hierarchy.title)
+        self._share = cache(lambda node: format_percent(hierarchy.share(node)))
 
     # ---------------------------------------------------------- top layer
 
@@ -352,7 +354,7 @@ class _TilePicture:
         """Return the bar of the topics that are set apart, each with its share."""
         pieces, x = [], place.x + _GAP
         for node in nodes:
-            text = f"{self._hierarchy.title(node)}, {format_percent(self._hierarchy.share(node))} set apart"
+            text = f"{self._title(node)}, {self._share(node)} set apart"
             width = min(BOLD * _TITLE * measure_text(text) + 2 * _PADDING, place.x + place.width - x - _GAP)
             box = Rectangle(0.0, 0.0, width, place.height - 5)
             lines = fit_lines(text, (width - 2 * _PADDING) / _TITLE / BOLD, 1)
@@ -373,8 +375,8 @@ class _TilePicture:
         if min(width, height) <= 0:
             return None
         size = next(size for least, size in sizes if width * height >= least)
-        share = share or format_percent(self._hierarchy.share(node))
-        room, title = width - 2 * _PADDING, self._hierarchy.title(node)
+        share = share or self._share(node)
+        room, title = width - 2 * _PADDING, self._title(node)
         beside = room - SMALLEST * measure_text(share) - 10
         for is_beside in (True, False):
             across = beside if is_beside else room
@@ -394,7 +396,7 @@ class _TilePicture:
         """Return a title that is cut at its end, for a tile that is too small for all of it."""
         width = (place.width - 2 * _PADDING) / _TITLE / BOLD
         lines = int(max(1.0, (place.height - _PADDING) / (_LEADING * _TITLE)))
-        return _Label(tuple(fit_lines(self._hierarchy.title(node), width, lines)), _TITLE, "", is_beside=False)
+        return _Label(tuple(fit_lines(self._title(node), width, lines)), _TITLE, "", is_beside=False)
 
     def _draw_label(self, label: _Label, place: Rectangle, *, is_serif: bool = False) -> str:
         x, y = place.x + _PADDING, place.y + _PADDING + 0.82 * label.size
@@ -419,10 +421,10 @@ class _TilePicture:
             return ""
         hierarchy, identity = self._hierarchy, format_identity(node)
         words = ", ".join(word.text for word in hierarchy.top_words(node, 8))
-        head = f"topic {identity}, {format_percent(hierarchy.share(node))} of all words"
+        head = f"topic {identity}, {self._share(node)} of all words"
         within = f' data-in="{format_identity(parent)}" data-parents="{self._list_parts(node)}"' if parent else ""
         level = 1 + hierarchy.n_layers - node.layer
-        title = hierarchy.title(node)
+        title = self._title(node)
         return (
             f' class="tp-node tp-tile" data-id="{identity}" role="treeitem" tabindex="-1" aria-level="{level}"'
             f' aria-selected="false"{within} aria-label="{escape(f"{title}: {head}. {words}")}"'
@@ -437,8 +439,18 @@ class _TilePicture:
 
 def _break_title(title: str, width: float, most: int) -> tuple[str, ...] | None:
     """Return the lines of a whole title; None if it needs more lines, or a wider one."""
-    lines = wrap_words(title.split(), width)
-    return tuple(lines) if len(lines) <= most and max(map(measure_text, lines), default=0.0) <= width else None
+    return tuple(wrap_words(title.split(), width)) if _measure_breaks(title)[most - 1] <= width else None
+
+
+@lru_cache(maxsize=65536)
+def _measure_breaks(title: str) -> tuple[float, ...]:
+    """Return the narrowest widths, in ems, in which a title has room on one line, on two lines and on three."""
+    words, narrowest = title.split(), [measure_text(" ".join(title.split()))]
+    for n_cuts in (1, 2):
+        ways = (pairwise((0, *cuts, len(words))) for cuts in combinations(range(1, len(words)), n_cuts))
+        widths = (max(measure_text(" ".join(words[begin:end])) for begin, end in way) for way in ways)
+        narrowest.append(min(narrowest[-1], *widths, math.inf))
+    return tuple(narrowest)
 
 
 def _draw_rect(place: Rectangle, attributes: str) -> str:
