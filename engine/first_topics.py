@@ -138,13 +138,8 @@ def _assign_rows(rows: Counts, centres: Array, pool: Pool) -> tuple[IntArray, Fl
     """Return the nearest centre of each row, and their similarity as in :func:`_find_nearest`."""
     labels, similarities = np.zeros(rows.n_documents, dtype=np.int64), np.zeros(rows.n_documents)
     half_squares = (np.square(centres, dtype=np.float64).sum(axis=0) / 2).astype(np.float32)
-    pool.run(
-        _find_nearest,
-        [
-            (rows, centres, half_squares, labels, similarities, a, b)
-            for a, b in cut_evenly(rows.n_documents, pool.n_threads)
-        ],
-    )
+    parts = cut_evenly(rows.n_documents, pool.n_threads)
+    pool.run_parts(parts, _find_nearest, rows, centres, half_squares, labels, similarities)
     return labels, similarities
 
 
@@ -172,10 +167,7 @@ def _add_rows(rows: Counts, labels: Array, table: FloatArray) -> None:
 @compiled
 def _average_rows(rows: Counts, labels: Array, centres: Array) -> None:
     """Write the mean of the rows of every cluster to ``centres``, adding rows in their order."""
-    starts, words, values = rows
-    for j in range(len(starts) - 1):
-        for cell in range(starts[j], starts[j + 1]):
-            centres[words[cell], labels[j]] += values[cell]
+    _add_rows(rows, labels, centres)
     sizes = np.zeros(centres.shape[1])
     for j in range(len(labels)):
         sizes[labels[j]] += 1.0

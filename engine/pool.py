@@ -1,7 +1,7 @@
 """Work in pieces: in threads, and with sums whose last bit does not depend on which machine computed which piece."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
@@ -38,6 +38,10 @@ class Pool:
         if self._threads is None or len(pieces) == 1:
             return [work(*piece) for piece in pieces]
         return [future.result() for future in [self._threads.submit(work, *piece) for piece in pieces]]
+
+    def run_parts(self, parts: Iterable[tuple[int, int]], work: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Return ``work(*arguments, begin, end)`` of every part, run in parallel."""
+        return self.run(work, [(*arguments, begin, end) for begin, end in parts])
 
 
 PIECE = 8192  # documents per piece; floating-point sums are computed by piece

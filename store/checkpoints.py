@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, insert, select
 from topiary.store import arrays as stored
 from topiary.store import events, run_rows
 from topiary.store.arrays import Array, ArrayLayout, StreamedArray
-from topiary.store.database import Database, now, retry_reads
+from topiary.store.database import Database, now, reads, writes
 from topiary.store.errors import NotFound
 from topiary.store.points import read_last_values
 from topiary.store.run_rows import MEASURES, own_run
@@ -55,16 +55,17 @@ def save_checkpoint(
     db.transact(partial(_replace_checkpoint, attempt=attempt, values=values))
 
 
-@retry_reads
-def find_checkpoint(db: Database, run: int) -> int | None:
+@reads
+def find_checkpoint(connection: Connection, run: int) -> int | None:
     """Return the mini-batch of the run's last checkpoint; ``None`` if it has none yet."""
-    with db.read() as connection:
-        return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
+    return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
 
 
-@retry_reads
+@reads
 def load_checkpoint(
-    db: Database, run: int, leave_out: Callable[[Mapping[str, ArrayLayout]], Collection[str]] = lambda _layouts: ()
+    connection: Connection,
+    run: int,
+    leave_out: Callable[[Mapping[str, ArrayLayout]], Collection[str]] = lambda _layouts: (),
 ) -> Checkpoint | None:
     """Load the run's last checkpoint; ``None`` if it has none yet.
 
@@ -80,19 +81,20 @@ def load_checkpoint(
     DamagedArrays
         If its bytes were altered; `restore_earlier` goes back to the one before it.
     """
-    with db.read() as connection:
-        row = run_rows.find_checkpoint(connection, checkpoints, run)
-        if row is None:
-            return None
-        first = next(read_parts(connection, run, row.generation), b"")
-        skipped = leave_out(stored.read_layouts(first))
-        parts = read_parts(connection, run, row.generation)
-        arrays = stored.read_parts(parts, lambda name, _: None if name in skipped else slice(None))
+    row = run_rows.find_checkpoint(connection, checkpoints, run)
+    if row is None:
+        return None
+    first = next(read_parts(connection, run, row.generation), b"")
+    skipped = leave_out(stored.read_layouts(first))
+    parts = read_parts(connection, run, row.generation)
+    arrays = stored.read_parts(parts, lambda name, _: None if name in skipped else slice(None))
     return Checkpoint(row.minibatch, row.seconds, arrays, row.meta)
 
 
-@retry_reads
-def load_checkpoint_rows(db: Database, run: int, minibatch: int, wanted: Mapping[str, slice]) -> dict[str, Array]:
+@reads
+def load_checkpoint_rows(
+    connection: Connection, run: int, minibatch: int, wanted: Mapping[str, slice]
+) -> dict[str, Array]:
     """Load some rows of some arrays of a run's last checkpoint; only one part is in memory at a time.
 
     Raises
@@ -102,14 +104,14 @@ def load_checkpoint_rows(db: Database, run: int, minibatch: int, wanted: Mapping
     NotFound
         If the run's checkpoint is not the one at this mini-batch.
     """
-    with db.read() as connection:
-        row = run_rows.find_checkpoint(connection, checkpoints, run)
-        if row is None or row.minibatch != minibatch:
-            raise NotFound(f"run {run} has no checkpoint at mini-batch {minibatch:,}")
-        return stored.read_parts(read_parts(connection, run, row.generation), lambda name, _: wanted.get(name))
+    row = run_rows.find_checkpoint(connection, checkpoints, run)
+    if row is None or row.minibatch != minibatch:
+        raise NotFound(f"run {run} has no checkpoint at mini-batch {minibatch:,}")
+    return stored.read_parts(read_parts(connection, run, row.generation), lambda name, _: wanted.get(name))
 
 
-def restore_earlier(db: Database, run: int, attempt: int) -> str:
+@writes
+def restore_earlier(connection: Connection, run: int, attempt: int) -> str:
     """Replace the damaged checkpoint of a run by the one before it, or let the run start again if there is none.
 
     Everything that was written later is deleted, and an event reports it.  The same worker continues under the next
@@ -125,24 +127,18 @@ def restore_earlier(db: Database, run: int, attempt: int) -> str:
     LostClaim
         If another attempt has taken over.
     """
-
-    def work(connection: Connection) -> str:
-        own_run(connection, run, attempt)
-        damaged = connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
-        connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
-        run_rows.copy_checkpoint_row(connection, earlier_checkpoints, checkpoints, run)
-        connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
-        minibatch, seconds = run_rows.rewind_run(connection, run)
-        measures: dict[str, Any] = read_last_values(connection, run, MEASURES)
-        run_rows.update_run(connection, run, attempt=attempt + 1, minibatch=minibatch, seconds=seconds, **measures)
-        onwards = (
-            f"goes on from the one before it, at mini-batch {minibatch:,}" if minibatch else "begins from the start"
-        )
-        sentence = f"the checkpoint at mini-batch {damaged or 0:,} is damaged, so the run {onwards}"
-        events.insert_event(connection, run, attempt + 1, minibatch, "damaged", sentence)
-        return sentence
-
-    return db.transact(work)
+    own_run(connection, run, attempt)
+    damaged = connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
+    connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
+    run_rows.copy_checkpoint_row(connection, earlier_checkpoints, checkpoints, run)
+    connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
+    minibatch, seconds = run_rows.rewind_run(connection, run)
+    measures: dict[str, Any] = read_last_values(connection, run, MEASURES)
+    run_rows.update_run(connection, run, attempt=attempt + 1, minibatch=minibatch, seconds=seconds, **measures)
+    onwards = f"goes on from the one before it, at mini-batch {minibatch:,}" if minibatch else "begins from the start"
+    sentence = f"the checkpoint at mini-batch {damaged or 0:,} is damaged, so the run {onwards}"
+    events.insert_event(connection, run, attempt + 1, minibatch, "damaged", sentence)
+    return sentence
 
 
 def list_generations(connection: Connection, run: int) -> set[int]:

@@ -10,7 +10,7 @@ from topiary.store import corpora, corpus_rows
 from topiary.store.arrays import Array, unpack_arrays
 from topiary.store.blocks import unpack_texts
 from topiary.store.corpus_rows import CATEGORY, LABEL, TYPED, ColumnBlock, CorpusColumn, CorpusRow
-from topiary.store.database import Database, retry_reads
+from topiary.store.database import Database, reads, retry_reads, writes
 from topiary.store.errors import Conflict, DamagedArrays, NotFound
 from topiary.store.tables import column_blocks, corpus_texts
 from topiary.store.tables import corpora as corpus_table
@@ -22,8 +22,8 @@ def is_typed(corpus: CorpusRow) -> bool:
     return isinstance(typed, int) and typed >= corpus.documents
 
 
-@retry_reads
-def list_columns(db: Database, corpus: CorpusRow, label_name: str = "label") -> tuple[CorpusColumn, ...]:
+@reads
+def list_columns(connection: Connection, corpus: CorpusRow, label_name: str = "label") -> tuple[CorpusColumn, ...]:
     """Return the columns of a corpus in their order, after its label, which is a category.
 
     Parameters
@@ -33,8 +33,7 @@ def list_columns(db: Database, corpus: CorpusRow, label_name: str = "label") -> 
     label_name : str, optional
         Name of the label; if another column has it, " (label)" is added.
     """
-    with db.read() as connection:
-        columns = corpus_rows.read_columns(connection, corpus.number)
+    columns = corpus_rows.read_columns(connection, corpus.number)
     if not corpus.label_names:
         return columns
     if any(each.name == label_name for each in columns):
@@ -109,8 +108,9 @@ def iterate_rows(db: Database, corpus: CorpusRow) -> Iterator[list[dict[str, str
         yield rows[: corpus.documents - first]
 
 
+@writes
 def replace_columns(
-    db: Database, corpus: CorpusRow, columns: Sequence[CorpusColumn], blocks: Sequence[ColumnBlock]
+    connection: Connection, corpus: CorpusRow, columns: Sequence[CorpusColumn], blocks: Sequence[ColumnBlock]
 ) -> None:
     """Store all columns of a corpus in place of those that are there, in one transaction.
 
@@ -122,20 +122,19 @@ def replace_columns(
         If a column does not have one value for each document.
     """
     _check_blocks(columns, blocks, corpus.documents)
-
-    def work(connection: Connection) -> None:
-        row = _lock_corpus(connection, corpus)
-        connection.execute(delete(column_blocks).where(column_blocks.c.corpus == corpus.number))
-        corpus_rows.replace_rows(connection, corpus.number, columns)
-        for block in blocks:
-            corpus_rows.insert_block(connection, corpus.number, block)
-        meta = row.meta | {TYPED: corpus.documents}
-        connection.execute(update(corpus_table).where(corpus_table.c.number == corpus.number).values(meta=meta))
-
-    db.transact(work)
+    row = _lock_corpus(connection, corpus)
+    connection.execute(delete(column_blocks).where(column_blocks.c.corpus == corpus.number))
+    corpus_rows.replace_rows(connection, corpus.number, columns)
+    for block in blocks:
+        corpus_rows.insert_block(connection, corpus.number, block)
+    meta = row.meta | {TYPED: corpus.documents}
+    connection.execute(update(corpus_table).where(corpus_table.c.number == corpus.number).values(meta=meta))
 
 
-def change_column(db: Database, corpus: CorpusRow, column: CorpusColumn, blocks: Sequence[ColumnBlock]) -> None:
+@writes
+def change_column(
+    connection: Connection, corpus: CorpusRow, column: CorpusColumn, blocks: Sequence[ColumnBlock]
+) -> None:
     """Store a column of another kind in place of the one at its place, in one transaction.
 
     Raises
@@ -146,16 +145,12 @@ def change_column(db: Database, corpus: CorpusRow, column: CorpusColumn, blocks:
         If the column does not have one value for each document.
     """
     _check_blocks([column], blocks, corpus.documents)
-
-    def work(connection: Connection) -> None:
-        _lock_corpus(connection, corpus)
-        is_of_column = (column_blocks.c.corpus == corpus.number) & (column_blocks.c.place == column.place)
-        connection.execute(delete(column_blocks).where(is_of_column))
-        corpus_rows.replace_rows(connection, corpus.number, [column], column.place)
-        for block in blocks:
-            corpus_rows.insert_block(connection, corpus.number, block)
-
-    db.transact(work)
+    _lock_corpus(connection, corpus)
+    is_of_column = (column_blocks.c.corpus == corpus.number) & (column_blocks.c.place == column.place)
+    connection.execute(delete(column_blocks).where(is_of_column))
+    corpus_rows.replace_rows(connection, corpus.number, [column], column.place)
+    for block in blocks:
+        corpus_rows.insert_block(connection, corpus.number, block)
 
 
 def _check_blocks(columns: Sequence[CorpusColumn], blocks: Sequence[ColumnBlock], documents: int) -> None:

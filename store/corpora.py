@@ -15,7 +15,7 @@ from topiary.store.arrays import Array, unpack_arrays
 from topiary.store.blocks import SCORED, TRAIN, CountsBuilder, StoredCounts, unpack_texts
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.corpus_writer import discard_corpus, limit_corpus, sweep_corpora
-from topiary.store.database import Database, now, retry_reads
+from topiary.store.database import Database, now, reads, retry_reads
 from topiary.store.errors import Conflict, DamagedArrays, NotFound
 from topiary.store.full_text import TextQuery
 from topiary.store.run_rows import RunRow
@@ -58,15 +58,14 @@ class DocumentMarks(NamedTuple):
     tokens: Array
 
 
-@retry_reads
-def list_corpora(db: Database) -> list[CorpusRow]:
+@reads
+def list_corpora(connection: Connection) -> list[CorpusRow]:
     """Return all corpora, oldest first."""
-    with db.read() as connection:
-        return list(corpus_rows.read_corpora(connection))
+    return list(corpus_rows.read_corpora(connection))
 
 
-@retry_reads
-def get_corpus(db: Database, number: int) -> CorpusRow:
+@reads
+def get_corpus(connection: Connection, number: int) -> CorpusRow:
     """Return the corpus with this number.
 
     Raises
@@ -74,8 +73,7 @@ def get_corpus(db: Database, number: int) -> CorpusRow:
     NotFound
         If there is none.
     """
-    with db.read() as connection:
-        return corpus_rows.read_corpus(connection, number)
+    return corpus_rows.read_corpus(connection, number)
 
 
 def get_run_corpus(db: Database, run: RunRow) -> CorpusRow:
@@ -133,13 +131,12 @@ def find_exact_corpus(db: Database, name_or_number: str) -> CorpusRow:
     return corpus
 
 
-@retry_reads
-def read_vocabulary(db: Database, number: int) -> tuple[str, ...]:
+@reads
+def read_vocabulary(connection: Connection, number: int) -> tuple[str, ...]:
     """Return the words of a corpus, in the order of their numbers."""
-    with db.read() as connection:
-        corpus_rows.read_corpus(connection, number)
-        query = select(corpus_words.c.text).where(corpus_words.c.corpus == number).order_by(corpus_words.c.word)
-        return tuple(connection.execute(query).scalars())
+    corpus_rows.read_corpus(connection, number)
+    query = select(corpus_words.c.text).where(corpus_words.c.corpus == number).order_by(corpus_words.c.word)
+    return tuple(connection.execute(query).scalars())
 
 
 def load_corpus(db: Database, number: int) -> CorpusArrays:
@@ -147,10 +144,10 @@ def load_corpus(db: Database, number: int) -> CorpusArrays:
     return load_counts(db, get_corpus(db, number))
 
 
-@retry_reads
-def load_counts(db: Database, row: CorpusRow) -> CorpusArrays:
+@reads
+def load_counts(connection: Connection, row: CorpusRow) -> CorpusArrays:
     """Return the counts of the documents of a row, which may be fewer than there are today (`get_run_corpus`)."""
-    with db.read() as connection, _report_damage(row.number):
+    with _report_damage(row.number):
         result = _allocate_arrays(row)
         for first, blob in _read_blobs(connection, row):
             block = unpack_arrays(blob)
@@ -165,10 +162,10 @@ def load_counts(db: Database, row: CorpusRow) -> CorpusArrays:
     return result
 
 
-@retry_reads
-def count_labels(db: Database, number: int) -> Array:
+@reads
+def count_labels(connection: Connection, number: int) -> Array:
     """Return the number of training documents with each label, (labels,) int64."""
-    with db.read() as connection, _report_damage(number):
+    with _report_damage(number):
         row = corpus_rows.read_corpus(connection, number)
         totals = np.zeros(len(row.label_names), dtype=np.int64)
         for _, blob in _read_blobs(connection, row):
@@ -178,23 +175,23 @@ def count_labels(db: Database, number: int) -> Array:
     return totals
 
 
-@retry_reads
-def read_labels(db: Database, row: CorpusRow) -> Array:
+@reads
+def read_labels(connection: Connection, row: CorpusRow) -> Array:
     """Return the label of every document, -1 = none, (documents,) int32; only one block is in memory at a time."""
     labels = np.empty(row.documents, np.int32)
-    with db.read() as connection, _report_damage(row.number):
+    with _report_damage(row.number):
         for first, blob in _read_blobs(connection, row):
             block = unpack_arrays(blob, only=("labels",))["labels"]
             labels[first : first + len(block)] = block
     return labels
 
 
-@retry_reads
-def read_marks(db: Database, row: CorpusRow) -> DocumentMarks:
+@reads
+def read_marks(connection: Connection, row: CorpusRow) -> DocumentMarks:
     """Return part, label and tokens of all documents of a corpus; only one block is in memory at a time."""
     n, kind = row.documents, np.float64 if row.kind == "real" else np.int64
     marks = DocumentMarks(np.empty(n, np.int8), np.empty(n, np.int32), np.zeros(n, kind))
-    with db.read() as connection, _report_damage(row.number):
+    with _report_damage(row.number):
         for first, blob in _read_blobs(connection, row):
             block = unpack_arrays(blob, only=("part", "labels", "starts", "values"))
             rows, starts = slice(first, first + len(block["part"])), block["starts"]
@@ -205,8 +202,8 @@ def read_marks(db: Database, row: CorpusRow) -> DocumentMarks:
     return marks
 
 
-@retry_reads
-def read_counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = False) -> StoredCounts:
+@reads
+def read_counts(connection: Connection, number: int, numbers: Sequence[int], *, scored: bool = False) -> StoredCounts:
     """Return the counts of some documents, in the order requested; only their blocks are read, one at a time.
 
     Parameters
@@ -225,7 +222,7 @@ def read_counts(db: Database, number: int, numbers: Sequence[int], *, scored: bo
         If the corpus or one of the documents does not exist.
     """
     names = {(SCORED if scored else "") + name: name for name in StoredCounts._fields}
-    with db.read() as connection, _report_damage(number):
+    with _report_damage(number):
         row = corpus_rows.read_corpus(connection, number)
         documents, block_of = _find_blocks(connection, row, numbers)
         order = np.argsort(block_of, kind="stable")
@@ -240,8 +237,8 @@ def read_counts(db: Database, number: int, numbers: Sequence[int], *, scored: bo
     return counts.select_rows(np.argsort(order, kind="stable"))
 
 
-@retry_reads
-def read_documents(db: Database, number: int, numbers: Sequence[int]) -> list[Document]:
+@reads
+def read_documents(connection: Connection, number: int, numbers: Sequence[int]) -> list[Document]:
     """Return some documents, in the order requested; only their blocks are read.
 
     Raises
@@ -249,7 +246,7 @@ def read_documents(db: Database, number: int, numbers: Sequence[int]) -> list[Do
     NotFound
         If the corpus or one of the documents does not exist.
     """
-    with db.read() as connection, _report_damage(number):
+    with _report_damage(number):
         row = corpus_rows.read_corpus(connection, number)
         documents, block_of = _find_blocks(connection, row, numbers)
         by_number: dict[int, Document] = {}

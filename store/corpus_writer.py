@@ -13,10 +13,10 @@ from topiary.store import blocks, corpus_rows, events, full_text
 from topiary.store.arrays import unpack_arrays
 from topiary.store.blocks import ContentHash, DocumentBlock, StoredCounts
 from topiary.store.corpus_rows import TYPED, ColumnBlock, CorpusColumn, CorpusRow
-from topiary.store.database import Database, now
+from topiary.store.database import Database, now, reads, writes
 from topiary.store.errors import Conflict, LostClaim, RefusedRow, StoreError
 from topiary.store.run_rows import delete_piecewise
-from topiary.store.tables import column_blocks, corpora, corpus_blocks, corpus_columns, corpus_texts, corpus_words, runs
+from topiary.store.tables import column_blocks, corpora, corpus_blocks, corpus_texts, corpus_words, runs
 
 ABANDONED_SECONDS = 3600.0  # without a change, after which an unfinished corpus is removed
 _WORDS_AT_ONCE = 20_000  # in one transaction
@@ -232,11 +232,15 @@ def write_corpus(
 
 def sweep_corpora(db: Database) -> None:
     """Remove the rows left by imports and deletions that were killed."""
-    is_abandoned = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - ABANDONED_SECONDS)
-    with db.read() as connection:
-        numbers = connection.execute(select(corpora.c.number).where(is_abandoned)).scalars().all()
-    for number in numbers:
+    for number in list_abandoned(db):
         discard_corpus(db, number)
+
+
+@reads
+def list_abandoned(connection: Connection) -> Sequence[int]:
+    """Return the numbers of the corpora whose import or deletion was killed."""
+    is_abandoned = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - ABANDONED_SECONDS)
+    return connection.execute(select(corpora.c.number).where(is_abandoned)).scalars().all()
 
 
 def discard_corpus(db: Database, number: int) -> None:
@@ -249,7 +253,6 @@ def discard_corpus(db: Database, number: int) -> None:
 
     def delete_row(connection: Connection) -> None:
         full_text.drop_index(connection, number)
-        connection.execute(delete(corpus_columns).where(corpus_columns.c.corpus == number))
         connection.execute(statement)
 
     db.transact(delete_row)
@@ -285,14 +288,11 @@ def describe_taken_name(name: str) -> str:
     return f"there is already a corpus called {name!r}; choose another name or delete that one first"
 
 
-def _stage_corpus(db: Database, name: str, header: dict[str, Any]) -> int:
+@writes
+def _stage_corpus(connection: Connection, name: str, header: dict[str, Any]) -> int:
     """Insert the row of an invisible corpus, if its name is free, and return its number."""
-
-    def work(connection: Connection) -> int:
-        _refuse_taken_name(connection, name)
-        return _insert_staged(connection, header)
-
-    return db.transact(work)
+    _refuse_taken_name(connection, name)
+    return _insert_staged(connection, header)
 
 
 def _insert_staged(connection: Connection, header: dict[str, Any]) -> int:

@@ -423,6 +423,32 @@ class Database:
         return self._retry(check, self._may_retry, lost)
 
 
+def reads(
+    function: Callable[Concatenate[Connection, Arguments], Result],
+) -> Callable[Concatenate[Database, Arguments], Result]:
+    """Decorate a function of a connection that only reads, so that it takes a database; see :func:`retry_reads`."""
+
+    @retry_reads
+    @functools.wraps(function)
+    def reading(db: Database, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        with db.read() as connection:
+            return function(connection, *arguments, **named)
+
+    return reading
+
+
+def writes(
+    function: Callable[Concatenate[Connection, Arguments], Result],
+) -> Callable[Concatenate[Database, Arguments], Result]:
+    """Decorate a function of a connection that is one `Database.transact`, so that it takes a database."""
+
+    @functools.wraps(function)
+    def writing(db: Database, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        return db.transact(lambda connection: function(connection, *arguments, **named))
+
+    return writing
+
+
 def retry_reads(
     function: Callable[Concatenate[Database, Arguments], Result],
 ) -> Callable[Concatenate[Database, Arguments], Result]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, insert, literal, select, update
 
-from topiary.store.database import Database, now, retry_reads
+from topiary.store.database import now, reads, writes
 from topiary.store.errors import Conflict, NotFound
 from topiary.store.run_rows import hold_run, own_run
 from topiary.store.tables import edits, select_sound, topic_labels
@@ -95,7 +95,8 @@ def repeat_edit(row: EditRow, step: int) -> NewEdit:
     return NewEdit(**values | {"step": step})
 
 
-def add_edits(db: Database, run: int, new: Sequence[NewEdit]) -> list[EditRow]:
+@writes
+def add_edits(connection: Connection, run: int, new: Sequence[NewEdit]) -> list[EditRow]:
     """Add edits to the journal of a run, all or none; they wait for its worker.
 
     Raises
@@ -103,13 +104,9 @@ def add_edits(db: Database, run: int, new: Sequence[NewEdit]) -> list[EditRow]:
     NotFound
         If there is no such run.
     """
-
-    def work(connection: Connection) -> list[EditRow]:
-        hold_run(connection, run)
-        numbers = insert_edits(connection, run, new)
-        return [row for row in _read_edits(connection, run) if row.edit in numbers]
-
-    return db.transact(work)
+    hold_run(connection, run)
+    numbers = insert_edits(connection, run, new)
+    return [row for row in _read_edits(connection, run) if row.edit in numbers]
 
 
 def insert_edits(connection: Connection, run: int, new: Iterable[NewEdit]) -> list[int]:
@@ -124,21 +121,20 @@ def insert_edits(connection: Connection, run: int, new: Iterable[NewEdit]) -> li
     return numbers
 
 
-@retry_reads
-def list_edits(db: Database, run: int) -> list[EditRow]:
+@reads
+def list_edits(connection: Connection, run: int) -> list[EditRow]:
     """Return the journal of a run, oldest first; damaged rows are left out."""
-    with db.read() as connection:
-        return _read_edits(connection, run)
+    return _read_edits(connection, run)
 
 
-@retry_reads
-def find_last_edit(db: Database, run: int) -> int:
+@reads
+def find_last_edit(connection: Connection, run: int) -> int:
     """Return the number of the last edit of a run; 0 without one."""
-    with db.read() as connection:
-        return connection.execute(select(func.max(edits.c.edit)).where(edits.c.run == run)).scalar() or 0
+    return connection.execute(select(func.max(edits.c.edit)).where(edits.c.run == run)).scalar() or 0
 
 
-def withdraw_edits(db: Database, run: int, numbers: Sequence[int], message: str) -> None:
+@writes
+def withdraw_edits(connection: Connection, run: int, numbers: Sequence[int], message: str) -> None:
     """Withdraw edits that still wait, all or none, for a reason.
 
     Raises
@@ -148,21 +144,18 @@ def withdraw_edits(db: Database, run: int, numbers: Sequence[int], message: str)
     Conflict
         If one of them no longer waits.
     """
-
-    def work(connection: Connection) -> None:
-        hold_run(connection, run)
-        rows = {row.edit: row for row in _read_edits(connection, run)}
-        for number in numbers:
-            if number not in rows:
-                raise make_missing_edit(run, number)
-            if rows[number].state != WAITING:
-                raise Conflict(f"edit {number} of run {run} is {rows[number].state} already; look at the journal again")
-            _update_edit(connection, run, number, state=WITHDRAWN, message=message)
-
-    db.transact(work)
+    hold_run(connection, run)
+    rows = {row.edit: row for row in _read_edits(connection, run)}
+    for number in numbers:
+        if number not in rows:
+            raise make_missing_edit(run, number)
+        if rows[number].state != WAITING:
+            raise Conflict(f"edit {number} of run {run} is {rows[number].state} already; look at the journal again")
+        _update_edit(connection, run, number, state=WITHDRAWN, message=message)
 
 
-def take_edits(db: Database, run: int, attempt: int, numbers: Sequence[int], step: int) -> list[EditRow]:
+@writes
+def take_edits(connection: Connection, run: int, attempt: int, numbers: Sequence[int], step: int) -> list[EditRow]:
     """Record that waiting edits take effect after a step; return them without those that were withdrawn meanwhile.
 
     Raises
@@ -170,18 +163,17 @@ def take_edits(db: Database, run: int, attempt: int, numbers: Sequence[int], ste
     LostClaim
         If another attempt has taken over.
     """
-
-    def work(connection: Connection) -> list[EditRow]:
-        own_run(connection, run, attempt)
-        is_taken = (edits.c.run == run) & edits.c.edit.in_(numbers) & (edits.c.state == WAITING)
-        connection.execute(update(edits).where(is_taken).values(state=APPLIED, step=step))
-        rows = _read_edits(connection, run)
-        return [row for row in rows if row.edit in numbers and row.state == APPLIED and row.step == step]
-
-    return db.transact(work)
+    own_run(connection, run, attempt)
+    is_taken = (edits.c.run == run) & edits.c.edit.in_(numbers) & (edits.c.state == WAITING)
+    connection.execute(update(edits).where(is_taken).values(state=APPLIED, step=step))
+    rows = _read_edits(connection, run)
+    return [row for row in rows if row.edit in numbers and row.state == APPLIED and row.step == step]
 
 
-def record_edit(db: Database, attempt: int, row: EditRow, named: tuple[int, int | None] | None = None) -> None:
+@writes
+def record_edit(
+    connection: Connection, attempt: int, row: EditRow, named: tuple[int, int | None] | None = None
+) -> None:
     """Write what an edit did; ``named`` are layer and number of the topic that gets its name, if it has one.
 
     An applied edit with a message found its topic instead of making it.
@@ -192,22 +184,21 @@ def record_edit(db: Database, attempt: int, row: EditRow, named: tuple[int, int 
         If another attempt has taken over.
     """
     names = ("state", "message", "topic", "changed", "tokens", "documents", "perplexity_before")
-
-    def work(connection: Connection) -> None:
-        own_run(connection, row.run, attempt)
-        _update_edit(connection, row.run, row.edit, **{name: getattr(row, name) for name in names})
-        if row.name and named is not None and named[1] is not None:
-            subject = {"run": row.run, "layer": named[0], "topic": named[1]}
-            is_topic = [topic_labels.c[name] == value for name, value in subject.items()]
-            if row.message and connection.scalar(select(topic_labels.c.text).where(*is_topic)) is not None:
-                return  # a topic that was there before keeps the name that people gave it
-            connection.execute(delete(topic_labels).where(*is_topic))
-            connection.execute(insert(topic_labels).values(text=row.name, **subject))
-
-    db.transact(work)
+    own_run(connection, row.run, attempt)
+    _update_edit(connection, row.run, row.edit, **{name: getattr(row, name) for name in names})
+    if row.name and named is not None and named[1] is not None:
+        subject = {"run": row.run, "layer": named[0], "topic": named[1]}
+        is_topic = [topic_labels.c[name] == value for name, value in subject.items()]
+        if row.message and connection.scalar(select(topic_labels.c.text).where(*is_topic)) is not None:
+            return  # a topic that was there before keeps the name that people gave it
+        connection.execute(delete(topic_labels).where(*is_topic))
+        connection.execute(insert(topic_labels).values(text=row.name, **subject))
 
 
-def record_perplexity(db: Database, run: int, attempt: int, numbers: Sequence[int], perplexity: float) -> None:
+@writes
+def record_perplexity(
+    connection: Connection, run: int, attempt: int, numbers: Sequence[int], perplexity: float
+) -> None:
     """Write the last perplexity after some edits.
 
     Raises
@@ -215,13 +206,9 @@ def record_perplexity(db: Database, run: int, attempt: int, numbers: Sequence[in
     LostClaim
         If another attempt has taken over.
     """
-
-    def work(connection: Connection) -> None:
-        own_run(connection, run, attempt)
-        for number in numbers:
-            _update_edit(connection, run, number, perplexity_after=perplexity)
-
-    db.transact(work)
+    own_run(connection, run, attempt)
+    for number in numbers:
+        _update_edit(connection, run, number, perplexity_after=perplexity)
 
 
 def copy_edits(connection: Connection, source: int, target: int, minibatch: int) -> None:

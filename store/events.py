@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select
 
-from topiary.store.database import Database, now, retry_reads
+from topiary.store.database import now, reads, writes
 from topiary.store.run_rows import hold_run, own_run
 from topiary.store.tables import events, runs, select_sound
 
@@ -48,8 +48,9 @@ class RunEvent(NamedTuple):
     created: datetime
 
 
+@writes
 def append_event(
-    db: Database,
+    connection: Connection,
     run: int,
     attempt: int,
     minibatch: int,
@@ -64,15 +65,12 @@ def append_event(
     LostClaim
         If another attempt has taken over.
     """
-
-    def work(connection: Connection) -> None:
-        own_run(connection, run, attempt)
-        insert_event(connection, run, attempt, minibatch, kind, text, change)
-
-    db.transact(work)
+    own_run(connection, run, attempt)
+    insert_event(connection, run, attempt, minibatch, kind, text, change)
 
 
-def append_note(db: Database, run: int, minibatch: int, kind: str, text: str) -> None:
+@writes
+def append_note(connection: Connection, run: int, minibatch: int, kind: str, text: str) -> None:
     """Record an event that does not come from the run's worker, unless the same one was recorded before.
 
     Raises
@@ -80,15 +78,11 @@ def append_note(db: Database, run: int, minibatch: int, kind: str, text: str) ->
     NotFound
         If there is no such run.
     """
-
-    def work(connection: Connection) -> None:
-        hold_run(connection, run)
-        is_same = (events.c.run == run) & (events.c.kind == kind) & (events.c.text == text)
-        if connection.execute(select(events.c.number).where(is_same)).first() is None:
-            attempt = connection.execute(select(runs.c.attempt).where(runs.c.number == run)).scalar_one()
-            insert_event(connection, run, attempt, minibatch, kind, text)
-
-    db.transact(work)
+    hold_run(connection, run)
+    is_same = (events.c.run == run) & (events.c.kind == kind) & (events.c.text == text)
+    if connection.execute(select(events.c.number).where(is_same)).first() is None:
+        attempt = connection.execute(select(runs.c.attempt).where(runs.c.number == run)).scalar_one()
+        insert_event(connection, run, attempt, minibatch, kind, text)
 
 
 def insert_event(
@@ -107,14 +101,15 @@ def insert_event(
     connection.execute(insert(events).values(**values, created=now()))
 
 
-@retry_reads
-def read_new_events(db: Database, run: int, cursor: int = 0, *, limit: int = 1000) -> tuple[list[RunEvent], int]:
+@reads
+def read_new_events(
+    connection: Connection, run: int, cursor: int = 0, *, limit: int = 1000
+) -> tuple[list[RunEvent], int]:
     """Return the events after ``cursor`` (0 at first), oldest first, and the ``cursor`` of the next call."""
     is_new = (events.c.run == run) & (events.c.number > cursor)
     columns = (events.c[name] for name in RunEvent._fields)
     query = select_sound(events, *columns).where(is_new).order_by(events.c.number).limit(limit)
-    with db.read() as connection:
-        new = [_make_event(RunEvent(*row)) for row in connection.execute(query)]
+    new = [_make_event(RunEvent(*row)) for row in connection.execute(query)]
     return new, new[-1].number if new else cursor
 
 

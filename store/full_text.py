@@ -22,7 +22,7 @@ from sqlalchemy import Connection, delete, func, insert, inspect, select, text, 
 
 from topiary.store.arrays import Array
 from topiary.store.blocks import unpack_texts
-from topiary.store.database import Database, now
+from topiary.store.database import Database, now, writes
 from topiary.store.errors import StoreError
 from topiary.store.tables import corpora, corpus_texts, search_indexes
 
@@ -299,16 +299,13 @@ def _join_words(words: Sequence[str], *, lite: bool) -> str:
     return " ".join(words if lite else (f"'{word}'" for word in words)).encode("utf-8", "replace").decode()
 
 
-def _finish_index(db: Database, corpus: int) -> None:
+@writes
+def _finish_index(connection: Connection, corpus: int) -> None:
     """Make the table of PostgreSQL quick to search."""
     table = _name_table(corpus)
-
-    def work(connection: Connection) -> None:
-        if connection.dialect.name != "sqlite" and inspect(connection).has_table(table):
-            connection.execute(text(f"CREATE INDEX IF NOT EXISTS {table}_gin ON {table} USING gin (words)"))
-            connection.execute(text(f"ANALYZE {table}"))
-
-    db.transact(work)
+    if connection.dialect.name != "sqlite" and inspect(connection).has_table(table):
+        connection.execute(text(f"CREATE INDEX IF NOT EXISTS {table}_gin ON {table} USING gin (words)"))
+        connection.execute(text(f"ANALYZE {table}"))
 
 
 _ASCII = re.compile(r"[a-z0-9]+")

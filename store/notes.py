@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Select, delete, insert, literal, select, update
 
 from topiary.store import corpus_rows
-from topiary.store.database import Database, now, retry_reads
+from topiary.store.database import Database, now, reads, writes
 from topiary.store.errors import NotFound, StoreError
 from topiary.store.run_rows import hold_run, lock_run
 from topiary.store.tables import matches, notes, select_sound, topic_labels
@@ -67,7 +67,8 @@ class NewNote(NamedTuple):
     author: str = ""
 
 
-def add_topic_note(db: Database, run: int, layer: int, topic: int, new: NewNote) -> NoteRow:
+@writes
+def add_topic_note(connection: Connection, run: int, layer: int, topic: int, new: NewNote) -> NoteRow:
     """Add a note or a tag to a topic; a tag that the topic has already is returned as it is.
 
     Parameters
@@ -88,17 +89,14 @@ def add_topic_note(db: Database, run: int, layer: int, topic: int, new: NewNote)
         If the text is empty or too long.
     """
     text = clean_text(new.text, new.kind)
-
-    def work(connection: Connection) -> NoteRow:
-        corpus = lock_run(connection, run).corpus
-        subject = {"corpus": corpus, "run": run, "layer": layer, "topic": topic, "document": None}
-        is_same = _is_about(run, layer, topic) & (notes.c.kind == TAG) & (notes.c.text == text)
-        return _insert_note(connection, subject, new._replace(text=text), is_same)
-
-    return db.transact(work)
+    corpus = lock_run(connection, run).corpus
+    subject = {"corpus": corpus, "run": run, "layer": layer, "topic": topic, "document": None}
+    is_same = _is_about(run, layer, topic) & (notes.c.kind == TAG) & (notes.c.text == text)
+    return _insert_note(connection, subject, new._replace(text=text), is_same)
 
 
-def add_document_note(db: Database, corpus: int, document: int, new: NewNote) -> NoteRow:
+@writes
+def add_document_note(connection: Connection, corpus: int, document: int, new: NewNote) -> NoteRow:
     """Add a note or a tag to a document of a corpus, counted from 0; a tag that it has already is returned as it is.
 
     Raises
@@ -109,19 +107,16 @@ def add_document_note(db: Database, corpus: int, document: int, new: NewNote) ->
         If the text is empty or too long.
     """
     text = clean_text(new.text, new.kind)
-
-    def work(connection: Connection) -> NoteRow:
-        row = corpus_rows.read_corpus(connection, corpus, lock=True)
-        if not 0 <= document < row.documents:
-            raise NotFound(f"corpus {row.name} has no document {document}; its documents are 0 to {row.documents - 1}")
-        subject = {"corpus": corpus, "run": None, "layer": 0, "topic": None, "document": document}
-        is_same = _is_on_document(corpus, document) & (notes.c.kind == TAG) & (notes.c.text == text)
-        return _insert_note(connection, subject, new._replace(text=text), is_same)
-
-    return db.transact(work)
+    row = corpus_rows.read_corpus(connection, corpus, lock=True)
+    if not 0 <= document < row.documents:
+        raise NotFound(f"corpus {row.name} has no document {document}; its documents are 0 to {row.documents - 1}")
+    subject = {"corpus": corpus, "run": None, "layer": 0, "topic": None, "document": document}
+    is_same = _is_on_document(corpus, document) & (notes.c.kind == TAG) & (notes.c.text == text)
+    return _insert_note(connection, subject, new._replace(text=text), is_same)
 
 
-def change_note(db: Database, number: int, text: str, author: str = "") -> NoteRow:
+@writes
+def change_note(connection: Connection, number: int, text: str, author: str = "") -> NoteRow:
     """Replace the text of a note, and its author and time by those of the change.
 
     Raises
@@ -131,19 +126,16 @@ def change_note(db: Database, number: int, text: str, author: str = "") -> NoteR
     StoreError
         If it is a tag, or the text is empty or too long.
     """
-
-    def work(connection: Connection) -> NoteRow:
-        row = _read_note(connection, number)
-        if row.kind != NOTE:
-            raise StoreError(f"{number} is the tag {row.text!r}; delete it and add another one")
-        values = {"text": clean_text(text, NOTE), "author": _clean_author(author), "created": now()}
-        connection.execute(update(notes).where(notes.c.number == number).values(**values))
-        return _read_note(connection, number)
-
-    return db.transact(work)
+    row = _read_note(connection, number)
+    if row.kind != NOTE:
+        raise StoreError(f"{number} is the tag {row.text!r}; delete it and add another one")
+    values = {"text": clean_text(text, NOTE), "author": _clean_author(author), "created": now()}
+    connection.execute(update(notes).where(notes.c.number == number).values(**values))
+    return _read_note(connection, number)
 
 
-def delete_note(db: Database, number: int) -> NoteRow:
+@writes
+def delete_note(connection: Connection, number: int) -> NoteRow:
     """Delete a note or a tag and return what it was.
 
     Raises
@@ -151,39 +143,32 @@ def delete_note(db: Database, number: int) -> NoteRow:
     NotFound
         If there is none with this number.
     """
-
-    def work(connection: Connection) -> NoteRow:
-        row = _read_note(connection, number)
-        connection.execute(delete(notes).where(notes.c.number == number))
-        return row
-
-    return db.transact(work)
+    row = _read_note(connection, number)
+    connection.execute(delete(notes).where(notes.c.number == number))
+    return row
 
 
-@retry_reads
-def list_topic_notes(db: Database, run: int) -> list[NoteRow]:
+@reads
+def list_topic_notes(connection: Connection, run: int) -> list[NoteRow]:
     """Return the notes and tags on the topics of a run, oldest first."""
-    with db.read() as connection:
-        return _read_notes(connection, select_sound(notes).where(notes.c.run == run))
+    return _read_notes(connection, select_sound(notes).where(notes.c.run == run))
 
 
-@retry_reads
-def list_document_notes(db: Database, corpus: int, documents: Collection[int] | None = None) -> list[NoteRow]:
+@reads
+def list_document_notes(connection: Connection, corpus: int, documents: Collection[int] | None = None) -> list[NoteRow]:
     """Return the notes and tags on some documents of a corpus, on all of them if None, oldest first."""
     mine = (notes.c.corpus == corpus) & notes.c.document.is_not(None)
-    with db.read() as connection:
-        if documents is not None and len(documents) == 1:
-            return _read_notes(connection, select_sound(notes).where(_is_on_document(corpus, next(iter(documents)))))
-        rows = _read_notes(connection, select_sound(notes).where(mine))
+    if documents is not None and len(documents) == 1:
+        return _read_notes(connection, select_sound(notes).where(_is_on_document(corpus, next(iter(documents)))))
+    rows = _read_notes(connection, select_sound(notes).where(mine))
     return [row for row in rows if documents is None or row.document in documents]
 
 
-@retry_reads
-def count_tags(db: Database, corpus: int) -> dict[str, int]:
+@reads
+def count_tags(connection: Connection, corpus: int) -> dict[str, int]:
     """Return how often each tag is on a topic of a run on this corpus or on its documents, the most frequent first."""
     query = select_sound(notes, notes.c.text).where(notes.c.corpus == corpus, notes.c.kind == TAG)
-    with db.read() as connection:
-        counts = Counter(connection.execute(query).scalars())
+    counts = Counter(connection.execute(query).scalars())
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -203,7 +188,8 @@ class CopyResult(NamedTuple):
     added: int
 
 
-def copy_to_topics(db: Database, run: int, copies: Sequence[TopicCopy]) -> list[CopyResult]:
+@writes
+def copy_to_topics(connection: Connection, run: int, copies: Sequence[TopicCopy]) -> list[CopyResult]:
     """Add names, notes and tags of other topics to topics of a run, all or none of them.
 
     A topic that has a name keeps it, and a note or tag with the same text is not added again; authors and times are
@@ -214,18 +200,14 @@ def copy_to_topics(db: Database, run: int, copies: Sequence[TopicCopy]) -> list[
     NotFound
         If there is no such run.
     """
-
-    def work(connection: Connection) -> list[CopyResult]:
-        corpus = lock_run(connection, run).corpus
-        names = connection.execute(select(topic_labels.c.layer, topic_labels.c.topic).where(topic_labels.c.run == run))
-        named = {tuple(row) for row in names}
-        present = {
-            (row.layer, row.topic, row.kind, row.text)
-            for row in _read_notes(connection, select_sound(notes).where(notes.c.run == run))
-        }
-        return [_copy_to_topic(connection, {"corpus": corpus, "run": run}, copy, named, present) for copy in copies]
-
-    return db.transact(work)
+    corpus = lock_run(connection, run).corpus
+    names = connection.execute(select(topic_labels.c.layer, topic_labels.c.topic).where(topic_labels.c.run == run))
+    named = {tuple(row) for row in names}
+    present = {
+        (row.layer, row.topic, row.kind, row.text)
+        for row in _read_notes(connection, select_sound(notes).where(notes.c.run == run))
+    }
+    return [_copy_to_topic(connection, {"corpus": corpus, "run": run}, copy, named, present) for copy in copies]
 
 
 def copy_topic_notes(connection: Connection, source: int, target: int) -> None:
@@ -311,7 +293,8 @@ def _read_notes(connection: Connection, query: Select[Any]) -> list[NoteRow]:
     return [NoteRow(**row._asdict()) for row in connection.execute(query.order_by(notes.c.number))]
 
 
-def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None:
+@writes
+def set_label(connection: Connection, run: int, layer: int, topic: int, text: str) -> None:
     """Name a topic, in one line; an empty text removes its name.
 
     Parameters
@@ -331,25 +314,20 @@ def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None
         If there is no such run.
     """
     name = " ".join(text.split())
-
-    def work(connection: Connection) -> None:
-        hold_run(connection, run)
-        is_topic = (topic_labels.c.run == run) & (topic_labels.c.layer == layer) & (topic_labels.c.topic == topic)
-        connection.execute(delete(topic_labels).where(is_topic))
-        if name:
-            values = {"run": run, "layer": layer, "topic": topic, "text": name}
-            connection.execute(insert(topic_labels).values(**values))
-
-    db.transact(work)
+    hold_run(connection, run)
+    is_topic = (topic_labels.c.run == run) & (topic_labels.c.layer == layer) & (topic_labels.c.topic == topic)
+    connection.execute(delete(topic_labels).where(is_topic))
+    if name:
+        values = {"run": run, "layer": layer, "topic": topic, "text": name}
+        connection.execute(insert(topic_labels).values(**values))
 
 
-@retry_reads
-def list_labels(db: Database, run: int) -> dict[tuple[int, int], str]:
+@reads
+def list_labels(connection: Connection, run: int) -> dict[tuple[int, int], str]:
     """Return the names of a run's topics, by ``(layer, topic)``."""
     columns = topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text
     query = select_sound(topic_labels, *columns).where(topic_labels.c.run == run)
-    with db.read() as connection:
-        return {(layer, topic): text for layer, topic, text in connection.execute(query)}
+    return {(layer, topic): text for layer, topic, text in connection.execute(query)}
 
 
 class MatchDecision(NamedTuple):
@@ -368,7 +346,8 @@ class MatchDecision(NamedTuple):
         return MatchDecision(self.layer, self.b, self.a)
 
 
-def save_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) -> None:
+@writes
+def save_match(connection: Connection, run_a: int, run_b: int, decision: MatchDecision) -> None:
     """Save a decision; it replaces earlier ones about the same topics.
 
     Parameters
@@ -391,15 +370,11 @@ def save_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) ->
     if min(decision) < 0 or decision.layer == 0 or decision.a == decision.b == 0:
         raise StoreError(f"a match names a layer and at least one topic, counted from 1; got {tuple(decision)}")
     low, high, ordered = _order_runs(run_a, run_b, decision)
-
-    def work(connection: Connection) -> None:
-        hold_run(connection, low)
-        hold_run(connection, high)
-        _delete_matches(connection, low, high, ordered)
-        values = {"run_a": low, "run_b": high, "layer": ordered.layer, "topic_a": ordered.a, "topic_b": ordered.b}
-        connection.execute(insert(matches).values(created=now(), **values))
-
-    db.transact(work)
+    hold_run(connection, low)
+    hold_run(connection, high)
+    _delete_matches(connection, low, high, ordered)
+    values = {"run_a": low, "run_b": high, "layer": ordered.layer, "topic_a": ordered.a, "topic_b": ordered.b}
+    connection.execute(insert(matches).values(created=now(), **values))
 
 
 def undo_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) -> None:
@@ -408,14 +383,13 @@ def undo_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) ->
     db.transact(lambda connection: _delete_matches(connection, low, high, ordered))
 
 
-@retry_reads
-def list_matches(db: Database, run_a: int, run_b: int) -> list[MatchDecision]:
+@reads
+def list_matches(connection: Connection, run_a: int, run_b: int) -> list[MatchDecision]:
     """Return all decisions about two runs, by layer and topic."""
     low, high = min(run_a, run_b), max(run_a, run_b)
     columns = matches.c.layer, matches.c.topic_a, matches.c.topic_b
     query = select_sound(matches, *columns).where(matches.c.run_a == low, matches.c.run_b == high)
-    with db.read() as connection:
-        decisions = [MatchDecision(*row) for row in connection.execute(query)]
+    decisions = [MatchDecision(*row) for row in connection.execute(query)]
     return sorted(decisions if run_a == low else [decision.mirrored for decision in decisions])
 
 

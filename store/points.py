@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from topiary.store.arrays import Array
-from topiary.store.database import Database, retry_reads
+from topiary.store.database import Database, reads
 from topiary.store.tables import IsSound, points, select_sound
 
 _AT_ONCE = 5000  # points read by one query
@@ -51,10 +51,10 @@ def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> No
         connection.execute(insert(points), values)
 
 
-@retry_reads
+@reads
 def read_new_points(
-    db: Database, run: int, cursor: int = 0, *, limit: int = 10_000
-) -> tuple[list[tuple[int, Point]], int]:
+    connection: Connection, run: int, cursor: int = 0, *, limit: int = 10_000
+) -> tuple[list[Point], int]:
     """Return the points after ``cursor``, oldest first.
 
     Parameters
@@ -70,8 +70,7 @@ def read_new_points(
 
     Returns
     -------
-    new : list of (number, Point)
-        The points with their numbers in the store.
+    new : list of Point
     cursor : int
         The cursor for the next call.
 
@@ -80,16 +79,15 @@ def read_new_points(
     A claim deletes the points after the checkpoint, and the run writes them again under new numbers.  So if the attempt
     of the run changes, a reader must drop its points from the mini-batch of the first new point on.
     """
-    with db.read() as connection:
-        rows = connection.execute(_select_later(run, cursor).limit(limit)).all()
-        if len(rows) == limit:
-            return _number_points(rows), rows[-1].number
-        last = connection.execute(select(func.max(points.c.number)).where(points.c.run == run)).scalar()
-    return _number_points(rows), max(cursor, last or 0)
+    rows = connection.execute(_select_later(run, cursor).limit(limit)).all()
+    if len(rows) == limit:
+        return _make_points(rows), rows[-1].number
+    last = connection.execute(select(func.max(points.c.number)).where(points.c.run == run)).scalar()
+    return _make_points(rows), max(cursor, last or 0)
 
 
-@retry_reads
-def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
+@reads
+def read_series(connection: Connection, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
     """Return a curve for a plot, thinned evenly by the database; the first and last points are included.
 
     Parameters
@@ -106,13 +104,12 @@ def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2
         Approximate largest number of points, at least 2.
     """
     is_of_curve = (points.c.run == run) & (points.c.name == name) & (points.c.layer == layer)
-    with db.read() as connection:
-        total = connection.execute(select(func.count()).select_from(points).where(is_of_curve)).scalar_one()
-        return _fetch_series(connection, _select_thinned(is_of_curve, total, max(most, 2)))
+    total = connection.execute(select(func.count()).select_from(points).where(is_of_curve)).scalar_one()
+    return _fetch_series(connection, _select_thinned(is_of_curve, total, max(most, 2)))
 
 
-@retry_reads
-def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
+@reads
+def read_all_series(connection: Connection, run: int) -> tuple[list[tuple[str, int, Series]], int]:
     """Return all curves of a run at one moment, ten times faster than `read_new_points`.
 
     Returns
@@ -125,13 +122,12 @@ def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series
     is_of_run = points.c.run == run
     kinds = select(points.c.name, points.c.layer).where(is_of_run).group_by(points.c.name, points.c.layer)
     curves = []
-    with db.read() as connection:
-        last = connection.execute(select(func.max(points.c.number)).where(is_of_run)).scalar()
-        for name, layer in connection.execute(kinds).all():
-            if not (isinstance(name, str) and isinstance(layer, int)):
-                continue
-            is_of_curve = is_of_run & (points.c.name == name) & (points.c.layer == layer)
-            curves.append((name, layer, _fetch_series(connection, _select_thinned(is_of_curve, 0, 0))))
+    last = connection.execute(select(func.max(points.c.number)).where(is_of_run)).scalar()
+    for name, layer in connection.execute(kinds).all():
+        if not (isinstance(name, str) and isinstance(layer, int)):
+            continue
+        is_of_curve = is_of_run & (points.c.name == name) & (points.c.layer == layer)
+        curves.append((name, layer, _fetch_series(connection, _select_thinned(is_of_curve, 0, 0))))
     return curves, last or 0
 
 
@@ -153,7 +149,7 @@ def read_points(db: Database, run: int) -> Iterator[Point]:
     while True:
         with db.read() as connection:
             rows = connection.execute(_select_later(run, cursor).limit(_AT_ONCE)).all()
-        yield from (point for _, point in _number_points(rows))
+        yield from _make_points(rows)
         cursor = rows[-1].number if rows else cursor
         if len(rows) < _AT_ONCE:
             return
@@ -169,42 +165,55 @@ def read_curves(db: Database, name: str) -> dict[int, list[tuple[int, float]]]:
     return _fetch_curves(db, name, points.c.run.is_not(None))
 
 
-@retry_reads
-def _fetch_curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
+@reads
+def _fetch_curves(connection: Connection, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
     """Return all points (minibatch, value) of one curve, by run."""
     query = select(points.c.run, points.c.minibatch, points.c.value).where(
         which, points.c.name == name, points.c.layer == 0
     )
     curves: dict[int, list[tuple[int, float]]] = {}
-    with db.read() as connection:
-        for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
-            if isinstance(minibatch, int):
-                curves.setdefault(run, []).append((minibatch, _read_number(value)))
+    for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
+        if isinstance(minibatch, int):
+            curves.setdefault(run, []).append((minibatch, _read_number(value)))
     return curves
 
 
 def read_last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float | None]:
     """Return the latest value of each named curve; None if there is none or it is NaN."""
-    result: dict[str, float | None] = {}
+    found = _read_last_values(connection, run, names)
+    return {name: None if np.isnan(found.get(name, np.nan)) else found[name] for name in names}
+
+
+@reads
+def read_newest_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float]:
+    """Return the latest value, which may be NaN, of each named curve that a run has, by name."""
+    return _read_last_values(connection, run, names)
+
+
+def _read_last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float]:
+    """Return the latest value of each named curve that has one, by name."""
+    found: dict[str, float] = {}
     for name in names:
-        query = select(points.c.value).where(points.c.run == run, points.c.name == name, points.c.layer == 0)
-        value = connection.execute(query.order_by(points.c.minibatch.desc(), points.c.number.desc())).scalar()
-        result[name] = None if np.isnan(_read_number(value)) else value
-    return result
+        row = connection.execute(_select_last(run, name, 0)).first()
+        if row is not None:
+            found[name] = _read_number(row.value)
+    return found
 
 
-@retry_reads
-def read_newest(db: Database, run: int, name: str) -> dict[int, float]:
+@reads
+def read_newest(connection: Connection, run: int, name: str) -> dict[int, float]:
     """Return the newest value of a curve of each layer, by layer; empty if there is none."""
     is_curve = (points.c.run == run) & (points.c.name == name)
-    newest: dict[int, float] = {}
-    with db.read() as connection:
-        for layer in connection.execute(select(points.c.layer).where(is_curve).distinct()).scalars().all():
-            query = select(points.c.value).where(is_curve, points.c.layer == layer)
-            by_age = query.order_by(points.c.minibatch.desc(), points.c.number.desc())
-            if isinstance(layer, int):
-                newest[layer] = _read_number(connection.execute(by_age.limit(1)).scalar())
-    return dict(sorted(newest.items()))
+    layers = connection.execute(select(points.c.layer).where(is_curve).distinct()).scalars().all()
+    known = sorted(layer for layer in layers if isinstance(layer, int))
+    return {layer: _read_number(connection.execute(_select_last(run, name, layer)).scalar()) for layer in known}
+
+
+def _select_last(run: int, name: str, layer: int) -> Select[Any]:
+    """Return the query of the latest value of a curve; SQLite takes a damaged mini-batch for a later one."""
+    is_curve = (points.c.run == run) & (points.c.name == name) & (points.c.layer == layer)
+    query = select(points.c.value).where(is_curve, points.c.minibatch < int(_MOST))
+    return query.order_by(points.c.minibatch.desc(), points.c.number.desc()).limit(1)
 
 
 def _select_later(run: int, cursor: int) -> Select[Any]:
@@ -226,11 +235,11 @@ def _select_thinned(condition: Any, total: int, most: int) -> Select[Any]:
     return columns.where(points.c.number.in_(chosen)).order_by(*in_order)
 
 
-def _number_points(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
-    """Return rows as points with their numbers."""
+def _make_points(rows: Iterable[Sequence[Any]]) -> list[Point]:
+    """Return rows of :func:`_select_later` as points."""
     return [
-        (number, Point(minibatch, documents, _read_number(seconds), name, layer, _read_number(value)))
-        for number, minibatch, documents, seconds, name, layer, value in rows
+        Point(minibatch, documents, _read_number(seconds), name, layer, _read_number(value))
+        for _, minibatch, documents, seconds, name, layer, value in rows
     ]
 
 

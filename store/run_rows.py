@@ -1,28 +1,25 @@
 """Functions to read rows of the table of runs as frozen copies, and to lock, change and delete them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, delete, func, insert, select, update
 
-from topiary.store.database import Database, now
+from topiary.store.database import Database, now, reads
 from topiary.store.errors import Conflict, DamagedArrays, DamagedRow, LostClaim, NotFound, StoreError
 from topiary.store.tables import (
     checkpoint_parts,
     checkpoints,
     corpora,
     earlier_checkpoints,
-    edits,
     events,
-    notes,
     points,
     runs,
     select_damaged,
     select_sound,
     snapshots,
-    topic_labels,
 )
 
 STALE_SECONDS = 15.0  # since the last heartbeat, after which a worker counts as dead
@@ -269,20 +266,22 @@ def remove_run(db: Database, run: int) -> None:
     for table, order, at_once in _PARTS:
         delete_piecewise(db, table, table.c.run == run, table.c[order], at_once)
 
-    def delete_rest(connection: Connection) -> None:
-        for table in (checkpoints, earlier_checkpoints, topic_labels, notes, edits):
-            connection.execute(delete(table).where(table.c.run == run))
-        connection.execute(delete(runs).where(runs.c.number == run, runs.c.state == "deleted"))
-
-    db.transact(delete_rest)
+    last = delete(runs).where(
+        runs.c.number == run, runs.c.state == "deleted"
+    )  # with what is left of its rows elsewhere
+    db.transact(lambda connection: connection.execute(last))
 
 
 def sweep_runs(db: Database) -> None:
     """Finish deletions of runs that were killed."""
-    with db.read() as connection:
-        numbers = connection.execute(select(runs.c.number).where(runs.c.state == "deleted")).scalars().all()
-    for number in numbers:
+    for number in list_deleted(db):
         remove_run(db, number)
+
+
+@reads
+def list_deleted(connection: Connection) -> Sequence[int]:
+    """Return the numbers of the runs whose deletion was killed, or goes on."""
+    return connection.execute(select(runs.c.number).where(runs.c.state == "deleted")).scalars().all()
 
 
 def delete_piecewise(db: Database, table: Table, mine: ColumnElement[bool], order: Column[Any], at_once: int) -> None:

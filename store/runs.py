@@ -6,13 +6,13 @@ Runs start in the order of their numbers, unless a user has moved one.  A progra
 lease on its run, so that other programs do not start a second worker; the worker's claim ends the lease.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, insert, literal, select, update
 
 from topiary.store import corpus_rows, events, run_rows
-from topiary.store.database import Database, now, retry_reads
+from topiary.store.database import Database, now, reads, writes
 from topiary.store.edits import NewEdit, copy_edits, insert_edits
 from topiary.store.errors import Conflict, LostClaim, NotFound, StoreError
 from topiary.store.notes import copy_topic_notes
@@ -25,8 +25,9 @@ ENDED = ("paused", "stopped", "finished", "failed")
 _NO_LEASE: dict[str, Any] = {"lease": None, "starter": {}}
 
 
+@writes
 def create_run(
-    db: Database,
+    connection: Connection,
     *,
     corpus: int,
     model: str,
@@ -76,26 +77,22 @@ def create_run(
         "seed": int(seed),
         "name": name,
     }
-
-    def work(connection: Connection) -> RunRow:
-        corpus_rows.read_corpus(connection, int(corpus), lock=True)
-        initial = {"state": "queued", "request": "run", "process": {}, "created": now()}
-        origin = _find_parent(connection, fork, int(corpus)) if fork is not None else {}
-        statement = insert(runs).values(**values, **initial, **origin).returning(runs.c.number)
-        number = connection.execute(statement).scalar_one()
-        if group is not None:
-            run_rows.update_run(connection, number, run_group=group or number)
-        if origin:
-            _copy_parent(connection, number, origin)
-        if edits:
-            insert_edits(connection, number, edits)
-        return run_rows.read_run(connection, number)
-
-    return db.transact(work)
+    corpus_rows.read_corpus(connection, int(corpus), lock=True)
+    initial = {"state": "queued", "request": "run", "process": {}, "created": now()}
+    origin = _find_parent(connection, fork, int(corpus)) if fork is not None else {}
+    statement = insert(runs).values(**values, **initial, **origin).returning(runs.c.number)
+    number = connection.execute(statement).scalar_one()
+    if group is not None:
+        run_rows.update_run(connection, number, run_group=group or number)
+    if origin:
+        _copy_parent(connection, number, origin)
+    if edits:
+        insert_edits(connection, number, edits)
+    return run_rows.read_run(connection, number)
 
 
-@retry_reads
-def get_run(db: Database, n: int) -> RunRow:
+@reads
+def get_run(connection: Connection, n: int) -> RunRow:
     """Return the run with this number.
 
     Raises
@@ -103,15 +100,13 @@ def get_run(db: Database, n: int) -> RunRow:
     NotFound
         If there is none.
     """
-    with db.read() as connection:
-        return run_rows.read_run(connection, n)
+    return run_rows.read_run(connection, n)
 
 
-@retry_reads
-def list_runs(db: Database) -> list[RunRow]:
+@reads
+def list_runs(connection: Connection) -> list[RunRow]:
     """Return all runs, oldest first."""
-    with db.read() as connection:
-        return run_rows.read_runs(connection)
+    return run_rows.read_runs(connection)
 
 
 def delete_run(db: Database, n: int) -> None:
@@ -136,7 +131,8 @@ def delete_run(db: Database, n: int) -> None:
     run_rows.remove_run(db, n)
 
 
-def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = False) -> RunRow:
+@writes
+def claim_run(connection: Connection, n: int, process: dict[str, Any], *, force: bool = False) -> RunRow:
     """Claim a run for a process, as a new attempt that starts from the run's checkpoint.
 
     Points, snapshots and events after the checkpoint are deleted (all, if there is none).  An event records the claim.
@@ -161,43 +157,40 @@ def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = Fa
     NotFound
         If there is none.
     """
-
-    def work(connection: Connection) -> RunRow:
-        row = run_rows.lock_run(connection, n)
-        if row.state == "finished":
-            raise Conflict(f"run {n} is finished; start a new run to train on")
-        if row.alive and not force:
-            raise Conflict(f"run {n} is already being trained by {_describe_worker(row.process)}; stop it first")
-        minibatch, seconds = run_rows.rewind_run(connection, n)
-        measures = read_last_values(connection, n, MEASURES)
-        request = row.request if row.state == "queued" else "run"  # a request made while it was queued still counts
-        run_rows.update_run(
-            connection,
-            n,
-            if_attempt=row.attempt,
-            state="running",
-            request=request,
-            attempt=row.attempt + 1,
-            minibatch=minibatch,
-            seconds=seconds,
-            process=process,
-            message="",
-            traceback="",
-            started=now() if row.started is None else runs.c.started,
-            ended=None,
-            heartbeat=now(),
-            **_NO_LEASE,
-            **measures,
-        )
-        kind = "started" if row.started is None else "resumed"
-        events.insert_event(connection, n, row.attempt + 1, minibatch, kind, f"by {_describe_worker(process)}")
-        return run_rows.read_run(connection, n)
-
-    return db.transact(work)
+    row = run_rows.lock_run(connection, n)
+    if row.state == "finished":
+        raise Conflict(f"run {n} is finished; start a new run to train on")
+    if row.alive and not force:
+        raise Conflict(f"run {n} is already being trained by {_describe_worker(row.process)}; stop it first")
+    minibatch, seconds = run_rows.rewind_run(connection, n)
+    measures = read_last_values(connection, n, MEASURES)
+    request = row.request if row.state == "queued" else "run"  # a request made while it was queued still counts
+    run_rows.update_run(
+        connection,
+        n,
+        if_attempt=row.attempt,
+        state="running",
+        request=request,
+        attempt=row.attempt + 1,
+        minibatch=minibatch,
+        seconds=seconds,
+        process=process,
+        message="",
+        traceback="",
+        started=now() if row.started is None else runs.c.started,
+        ended=None,
+        heartbeat=now(),
+        **_NO_LEASE,
+        **measures,
+    )
+    kind = "started" if row.started is None else "resumed"
+    events.insert_event(connection, n, row.attempt + 1, minibatch, kind, f"by {_describe_worker(process)}")
+    return run_rows.read_run(connection, n)
 
 
+@writes
 def record_progress(
-    db: Database,
+    connection: Connection,
     n: int,
     attempt: int,
     *,
@@ -207,7 +200,7 @@ def record_progress(
     point_perplexity: float | None = None,
     averaged_perplexity: float | None = None,
     message: str = "",
-    points: Iterable[Point] = (),
+    points: Sequence[Point] = (),
     process: dict[str, Any] | None = None,
 ) -> str:
     """Record points, progress and a heartbeat in one short transaction.
@@ -224,22 +217,18 @@ def record_progress(
     LostClaim
         If another attempt has taken over; nothing is written then.
     """
-    rows = list(points)
     given = zip(MEASURES, (tokens_per_second, point_perplexity, averaged_perplexity), strict=True)
     measures: dict[str, Any] = {name: value for name, value in given if value is not None}
     if process is not None:
         measures["process"] = process
-
-    def work(connection: Connection) -> str:
-        own_run(connection, n, attempt, minibatch=minibatch, seconds=seconds, message=message, **measures)
-        insert_points(connection, n, rows)
-        return str(connection.execute(select(runs.c.request).where(runs.c.number == n)).scalar_one())
-
-    return db.transact(work)
+    own_run(connection, n, attempt, minibatch=minibatch, seconds=seconds, message=message, **measures)
+    insert_points(connection, n, points)
+    return str(connection.execute(select(runs.c.request).where(runs.c.number == n)).scalar_one())
 
 
+@writes
 def record_layers(
-    db: Database,
+    connection: Connection,
     n: int,
     attempt: int,
     minibatch: int,
@@ -253,17 +242,14 @@ def record_layers(
     LostClaim
         If another attempt has taken over.
     """
-
-    def work(connection: Connection) -> None:
-        own_run(connection, n, attempt, layers=[int(width) for width in layers])
-        for kind, text, change in happened:
-            events.insert_event(connection, n, attempt, minibatch, kind, text, change)
-
-    db.transact(work)
+    own_run(connection, n, attempt, layers=[int(width) for width in layers])
+    for kind, text, change in happened:
+        events.insert_event(connection, n, attempt, minibatch, kind, text, change)
 
 
+@writes
 def record_settings(
-    db: Database,
+    connection: Connection,
     n: int,
     attempt: int,
     *,
@@ -278,13 +264,9 @@ def record_settings(
     LostClaim
         If another attempt has taken over.
     """
-
-    def work(connection: Connection) -> None:
-        values = {"settings": dict(settings), "options": dict(options), "layers": list(settings["layers"])}
-        own_run(connection, n, attempt, **values)
-        events.insert_event(connection, n, attempt, 0, *event)
-
-    db.transact(work)
+    values = {"settings": dict(settings), "options": dict(options), "layers": list(settings["layers"])}
+    own_run(connection, n, attempt, **values)
+    events.insert_event(connection, n, attempt, 0, *event)
 
 
 def record_process(db: Database, n: int, attempt: int, process: Mapping[str, Any]) -> None:
@@ -298,7 +280,8 @@ def record_process(db: Database, n: int, attempt: int, process: Mapping[str, Any
     db.transact(lambda connection: own_run(connection, n, attempt, process=dict(process)))
 
 
-def send_request(db: Database, n: int, request: str) -> RunRow:
+@writes
+def send_request(connection: Connection, n: int, request: str) -> RunRow:
     """Ask a run to pause, to stop or to go on; its worker reads the request at its next heartbeat.
 
     A paused run has no worker, so it stops at once if asked to.
@@ -310,22 +293,19 @@ def send_request(db: Database, n: int, request: str) -> RunRow:
     """
     if request not in REQUESTS:
         raise StoreError(f"a run can be asked to {', '.join(REQUESTS)}, not to {request!r}")
-
-    def work(connection: Connection) -> RunRow:
-        row = run_rows.lock_run(connection, n)
-        if row.state == "paused" and request == "stop":
-            run_rows.update_run(connection, n, state="stopped", request=request)
-        elif row.state in ("queued", "running"):
-            run_rows.update_run(connection, n, request=request)
-        else:
-            hint = "" if row.state == "finished" else "; resume it first"
-            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {request}{hint}")
-        return run_rows.read_run(connection, n)
-
-    return db.transact(work)
+    row = run_rows.lock_run(connection, n)
+    if row.state == "paused" and request == "stop":
+        run_rows.update_run(connection, n, state="stopped", request=request)
+    elif row.state in ("queued", "running"):
+        run_rows.update_run(connection, n, request=request)
+    else:
+        hint = "" if row.state == "finished" else "; resume it first"
+        raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {request}{hint}")
+    return run_rows.read_run(connection, n)
 
 
-def requeue_run(db: Database, n: int, *, options: Mapping[str, Any] | None = None) -> RunRow:
+@writes
+def requeue_run(connection: Connection, n: int, *, options: Mapping[str, Any] | None = None) -> RunRow:
     """Queue a run again that is paused, stopped, failed, or running without a sign of life; with new options if given.
 
     Raises
@@ -335,31 +315,30 @@ def requeue_run(db: Database, n: int, *, options: Mapping[str, Any] | None = Non
     DamagedRow
         If its row is damaged.
     """
-
-    def work(connection: Connection) -> RunRow:
-        row = run_rows.lock_run(connection, n)
-        if row.state == "finished" or row.alive:
-            raise Conflict(f"run {n} is {row.state}; there is nothing to resume")
-        attempt = row.attempt + 1 if row.state == "running" else row.attempt  # the silent worker may yet wake up
-        run_rows.update_run(
-            connection,
-            n,
-            if_attempt=row.attempt,
-            state="queued",
-            request="run",
-            attempt=attempt,
-            message="",
-            ended=None,
-            place=None,
-            **({} if options is None else {"options": dict(options)}),
-            **_NO_LEASE,
-        )
-        return run_rows.read_run(connection, n)
-
-    return db.transact(work)
+    row = run_rows.lock_run(connection, n)
+    if row.state == "finished" or row.alive:
+        raise Conflict(f"run {n} is {row.state}; there is nothing to resume")
+    attempt = row.attempt + 1 if row.state == "running" else row.attempt  # the silent worker may yet wake up
+    run_rows.update_run(
+        connection,
+        n,
+        if_attempt=row.attempt,
+        state="queued",
+        request="run",
+        attempt=attempt,
+        message="",
+        ended=None,
+        place=None,
+        **({} if options is None else {"options": dict(options)}),
+        **_NO_LEASE,
+    )
+    return run_rows.read_run(connection, n)
 
 
-def finish_run(db: Database, n: int, attempt: int, state: str, message: str = "", traceback: str = "") -> RunRow:
+@writes
+def finish_run(
+    connection: Connection, n: int, attempt: int, state: str, message: str = "", traceback: str = ""
+) -> RunRow:
     """End an attempt as paused, stopped, finished or failed; an event records it.
 
     Raises
@@ -369,21 +348,18 @@ def finish_run(db: Database, n: int, attempt: int, state: str, message: str = ""
     """
     if state not in ENDED:
         raise StoreError(f"an attempt ends as {', '.join(ENDED)}, not as {state!r}")
-
-    def work(connection: Connection) -> RunRow:
-        own_run(connection, n, attempt)
-        row = run_rows.read_run(connection, n)
-        if row.state != "running":
-            raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
-        changes = {"planned": row.minibatch} if state == "finished" else {}  # it may have ended early
-        run_rows.update_run(connection, n, state=state, message=message, traceback=traceback, ended=now(), **changes)
-        events.insert_event(connection, n, attempt, row.minibatch, state, message)
-        return run_rows.read_run(connection, n)
-
-    return db.transact(work)
+    own_run(connection, n, attempt)
+    row = run_rows.read_run(connection, n)
+    if row.state != "running":
+        raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
+    changes = {"planned": row.minibatch} if state == "finished" else {}  # it may have ended early
+    run_rows.update_run(connection, n, state=state, message=message, traceback=traceback, ended=now(), **changes)
+    events.insert_event(connection, n, attempt, row.minibatch, state, message)
+    return run_rows.read_run(connection, n)
 
 
-def abandon_run(db: Database, n: int, state: str, message: str, *, force: bool = False) -> RunRow:
+@writes
+def abandon_run(connection: Connection, n: int, state: str, message: str, *, force: bool = False) -> RunRow:
     """End a run whose worker is lost, under the next attempt number; an event records it.
 
     Everything written stays until a worker resumes the run and deletes what was written after its checkpoint.
@@ -400,32 +376,25 @@ def abandon_run(db: Database, n: int, state: str, message: str, *, force: bool =
     """
     if state not in ENDED:
         raise StoreError(f"a run ends as {', '.join(ENDED)}, not as {state!r}")
-
-    def work(connection: Connection) -> RunRow:
-        row = run_rows.lock_run(connection, n)
-        if row.state in ENDED:
-            raise Conflict(f"run {n} has ended already, as {row.state}")
-        if row.alive and not force:
-            raise Conflict(f"run {n} is being trained by {_describe_worker(row.process)}; ask it to stop")
-        attempt = row.attempt + 1
-        run_rows.update_run(
-            connection, n, if_attempt=row.attempt, state=state, attempt=attempt, message=message, ended=now()
-        )
-        events.insert_event(connection, n, attempt, row.minibatch, state, message)
-        return run_rows.read_run(connection, n)
-
-    return db.transact(work)
+    row = run_rows.lock_run(connection, n)
+    if row.state in ENDED:
+        raise Conflict(f"run {n} has ended already, as {row.state}")
+    if row.alive and not force:
+        raise Conflict(f"run {n} is being trained by {_describe_worker(row.process)}; ask it to stop")
+    attempt = row.attempt + 1
+    run_rows.update_run(
+        connection, n, if_attempt=row.attempt, state=state, attempt=attempt, message=message, ended=now()
+    )
+    events.insert_event(connection, n, attempt, row.minibatch, state, message)
+    return run_rows.read_run(connection, n)
 
 
-def rename_run(db: Database, n: int, name: str) -> RunRow:
+@writes
+def rename_run(connection: Connection, n: int, name: str) -> RunRow:
     """Give a run another name."""
-
-    def work(connection: Connection) -> RunRow:
-        hold_run(connection, n)
-        run_rows.update_run(connection, n, name=name.strip())
-        return run_rows.read_run(connection, n)
-
-    return db.transact(work)
+    hold_run(connection, n)
+    run_rows.update_run(connection, n, name=name.strip())
+    return run_rows.read_run(connection, n)
 
 
 def _describe_worker(process: dict[str, Any]) -> str:
@@ -476,14 +445,14 @@ def _copy_parent(connection: Connection, run: int, origin: dict[str, int]) -> No
 _APART = 1e-6  # smallest distance between two places in the queue
 
 
-@retry_reads
-def list_waiting(db: Database) -> list[RunRow]:
+@reads
+def list_waiting(connection: Connection) -> list[RunRow]:
     """Return the queued runs in the order in which they start."""
-    with db.read() as connection:
-        return _read_queued(connection)
+    return _read_queued(connection)
 
 
-def move_run(db: Database, run: int, *, before: int | None = None, last: bool = False) -> list[RunRow]:
+@writes
+def move_run(connection: Connection, run: int, *, before: int | None = None, last: bool = False) -> list[RunRow]:
     """Move a queued run before another one, or to the beginning or the end of the queue.
 
     The others keep their order, and later runs are added at the end.
@@ -510,25 +479,24 @@ def move_run(db: Database, run: int, *, before: int | None = None, last: bool = 
     NotFound
         If there is no such run.
     """
-
-    def work(connection: Connection) -> list[RunRow]:
-        _check_queued(connection, run)
-        rows = _read_queued(connection)
-        others = [row.number for row in rows if row.number != run]
-        place = len(others) if last else 0
-        if before is not None and not last:
-            if before == run:
-                raise Conflict(f"run {run} cannot start before itself; name another one")
-            _check_queued(connection, before)
-            place = others.index(before)
-        others.insert(place, run)
-        _write_places(connection, others, [row.order[0] for row in rows])
-        return _read_queued(connection)
-
-    return db.transact(work)
+    _check_queued(connection, run)
+    rows = _read_queued(connection)
+    others = [row.number for row in rows if row.number != run]
+    place = len(others) if last else 0
+    if before is not None and not last:
+        if before == run:
+            raise Conflict(f"run {run} cannot start before itself; name another one")
+        _check_queued(connection, before)
+        place = others.index(before)
+    others.insert(place, run)
+    _write_places(connection, others, [row.order[0] for row in rows])
+    return _read_queued(connection)
 
 
-def lease_runs(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]], seconds: float) -> list[int]:
+@writes
+def lease_runs(
+    connection: Connection, choose: Callable[[Sequence[RunRow]], Sequence[int]], seconds: float
+) -> list[int]:
     """Take a lease on queued runs, so that no other program starts them.
 
     Parameters
@@ -544,38 +512,29 @@ def lease_runs(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]]
     list of int
         The numbers of the chosen runs.
     """
-
-    def work(connection: Connection) -> list[int]:
-        waiting = select(runs.c.number).where(runs.c.state == "queued").order_by(runs.c.number)
-        connection.execute(waiting.with_for_update()).all()
-        chosen = list(choose(run_rows.read_runs(connection)))
-        for number in chosen:
-            run_rows.update_run(connection, number, lease=now() + seconds, starter={})
-        return chosen
-
-    return db.transact(work)
+    waiting = select(runs.c.number).where(runs.c.state == "queued").order_by(runs.c.number)
+    connection.execute(waiting.with_for_update()).all()
+    chosen = list(choose(run_rows.read_runs(connection)))
+    for number in chosen:
+        run_rows.update_run(connection, number, lease=now() + seconds, starter={})
+    return chosen
 
 
-def record_starter(db: Database, run: int, process: dict[str, Any]) -> None:
+@writes
+def record_starter(connection: Connection, run: int, process: dict[str, Any]) -> None:
     """Record the process of the worker that was started under a lease, unless it has claimed the run already."""
-
-    def work(connection: Connection) -> None:
-        is_leased = (runs.c.number == run) & (runs.c.state == "queued") & runs.c.lease.is_not(None)
-        connection.execute(update(runs).where(is_leased).values(starter=process))
-
-    db.transact(work)
+    is_leased = (runs.c.number == run) & (runs.c.state == "queued") & runs.c.lease.is_not(None)
+    connection.execute(update(runs).where(is_leased).values(starter=process))
 
 
-def release_lease(db: Database, run: int) -> None:
+@writes
+def release_lease(connection: Connection, run: int) -> None:
     """Give up the lease on a run whose worker could not be started."""
-
-    def work(connection: Connection) -> None:
-        connection.execute(update(runs).where(runs.c.number == run).values(lease=None, starter={}))
-
-    db.transact(work)
+    connection.execute(update(runs).where(runs.c.number == run).values(lease=None, starter={}))
 
 
-def give_way(db: Database, run: int, attempt: int, message: str) -> bool:
+@writes
+def give_way(connection: Connection, run: int, attempt: int, message: str) -> bool:
     """Queue a run in training again, behind the runs of its group, if one of them waits for its first step.
 
     A user's request to pause or stop comes first.  An event records the message.
@@ -590,19 +549,15 @@ def give_way(db: Database, run: int, attempt: int, message: str) -> bool:
     LostClaim
         If another attempt has taken over.
     """
-
-    def work(connection: Connection) -> bool:
-        run_rows.own_run(connection, run, attempt)
-        row = run_rows.lock_run(connection, run)
-        waiting = [each for each in _read_queued(connection) if each.run_group == row.run_group is not None]
-        if row.request != "run" or all(each.minibatch for each in waiting):
-            return False
-        place = waiting[-1].order[0] + _APART
-        run_rows.update_run(connection, run, state="queued", message=message, place=place, lease=None, starter={})
-        events.insert_event(connection, run, attempt, row.minibatch, "queued", message)
-        return True
-
-    return db.transact(work)
+    run_rows.own_run(connection, run, attempt)
+    row = run_rows.lock_run(connection, run)
+    waiting = [each for each in _read_queued(connection) if each.run_group == row.run_group is not None]
+    if row.request != "run" or all(each.minibatch for each in waiting):
+        return False
+    place = waiting[-1].order[0] + _APART
+    run_rows.update_run(connection, run, state="queued", message=message, place=place, lease=None, starter={})
+    events.insert_event(connection, run, attempt, row.minibatch, "queued", message)
+    return True
 
 
 def _check_queued(connection: Connection, run: int) -> None:

@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, 
 
 from topiary.store.arrays import Array, pack_arrays, unpack_arrays, verify_arrays
 from topiary.store.blocks import narrow_array
-from topiary.store.database import Database, now, retry_reads
+from topiary.store.database import Database, now, reads, retry_reads, writes
 from topiary.store.errors import Conflict, DamagedArrays, NotFound
 from topiary.store.snapshots import (
     NEW_SHARES,
@@ -171,7 +171,8 @@ def append_block(
     return db.transact(work)
 
 
-def publish_set(db: Database, snapshot: int, made_by: str, most: int | None = None) -> int:
+@writes
+def publish_set(connection: Connection, snapshot: int, made_by: str, most: int | None = None) -> int:
     """Make all stored shares under a snapshot visible, and delete those under earlier snapshots of the run.
 
     Snapshots that were kept only because of their shares are thinned, as by `store.snapshots.append_snapshot` with the
@@ -187,28 +188,23 @@ def publish_set(db: Database, snapshot: int, made_by: str, most: int | None = No
     NotFound, Conflict
         As `append_block`.
     """
-
-    def work(connection: Connection) -> int:
-        end = _lock_set(connection, snapshot, made_by)
-        published = {"kind": SHARES, "created": now()}
-        connection.execute(update(snapshot_parts).where(_is_of_set(snapshot)).values(published))
-        run, minibatch = connection.execute(
-            select(snapshots.c.run, snapshots.c.minibatch).where(snapshots.c.number == snapshot)
-        ).one()
-        earlier = select(snapshots.c.number).where(snapshots.c.run == run, snapshots.c.minibatch < minibatch)
-        for number in connection.execute(earlier).scalars().all():
-            delete_parts(connection, number, SHARES, NEW_SHARES)
-        thin_snapshots(connection, run, most)
-        return end
-
-    return db.transact(work)
+    end = _lock_set(connection, snapshot, made_by)
+    published = {"kind": SHARES, "created": now()}
+    connection.execute(update(snapshot_parts).where(_is_of_set(snapshot)).values(published))
+    run, minibatch = connection.execute(
+        select(snapshots.c.run, snapshots.c.minibatch).where(snapshots.c.number == snapshot)
+    ).one()
+    earlier = select(snapshots.c.number).where(snapshots.c.run == run, snapshots.c.minibatch < minibatch)
+    for number in connection.execute(earlier).scalars().all():
+        delete_parts(connection, number, SHARES, NEW_SHARES)
+    thin_snapshots(connection, run, most)
+    return end
 
 
-@retry_reads
-def find_set(db: Database, snapshot: int, made_by: str) -> ShareSet | None:
+@reads
+def find_set(connection: Connection, snapshot: int, made_by: str) -> ShareSet | None:
     """Return the published shares under a snapshot; None if there are none, or something else made them."""
-    with db.read() as connection:
-        row = connection.execute(_select_sets(made_by).where(snapshot_parts.c.snapshot == snapshot)).first()
+    row = connection.execute(_select_sets(made_by).where(snapshot_parts.c.snapshot == snapshot)).first()
     return None if row is None else ShareSet(*row)
 
 
@@ -229,8 +225,8 @@ def _select_sets(made_by: str) -> Select[Any]:
     return select(*columns).where(part.kind == SHARES, part.made_by == made_by).group_by(part.snapshot)
 
 
-@retry_reads
-def read_layer(db: Database, snapshot: int, layer: int) -> LayerShares:
+@reads
+def read_layer(connection: Connection, snapshot: int, layer: int) -> LayerShares:
     """Return the published shares of a layer, counted from 1, of all documents of the set under a snapshot.
 
     Raises
@@ -240,14 +236,13 @@ def read_layer(db: Database, snapshot: int, layer: int) -> LayerShares:
     DamagedArrays
         If their bytes were altered; `begin_set` finds the first damaged block.
     """
-    with db.read() as connection:
-        blocks = _list_published(connection, snapshot)
-        parts = [_unpack_layer(_read_blob(connection, snapshot, first), layer) for first, _ in blocks]
+    blocks = _list_published(connection, snapshot)
+    parts = [_unpack_layer(_read_blob(connection, snapshot, first), layer) for first, _ in blocks]
     return LayerShares.join(parts)
 
 
-@retry_reads
-def read_tokens(db: Database, snapshot: int) -> Array:
+@reads
+def read_tokens(connection: Connection, snapshot: int) -> Array:
     """Return the number of tokens of all documents of the set under a snapshot, (documents,) float64.
 
     Raises
@@ -255,17 +250,18 @@ def read_tokens(db: Database, snapshot: int) -> Array:
     NotFound, DamagedArrays
         As `read_layer`.
     """
-    with db.read() as connection:
-        blocks = _list_published(connection, snapshot)
-        parts = [
-            unpack_arrays(_read_blob(connection, snapshot, first), only=(_TOKENS,))[_TOKENS].astype(np.float64)
-            for first, _ in blocks
-        ]
+    blocks = _list_published(connection, snapshot)
+    parts = [
+        unpack_arrays(_read_blob(connection, snapshot, first), only=(_TOKENS,))[_TOKENS].astype(np.float64)
+        for first, _ in blocks
+    ]
     return np.concatenate(parts)
 
 
-@retry_reads
-def read_documents(db: Database, snapshot: int, numbers: Sequence[int], layers: int) -> tuple[LayerShares, ...]:
+@reads
+def read_documents(
+    connection: Connection, snapshot: int, numbers: Sequence[int], layers: int
+) -> tuple[LayerShares, ...]:
     """Return the published shares of some documents in layers 1 to ``layers``; only their blocks are read.
 
     Raises
@@ -276,22 +272,19 @@ def read_documents(db: Database, snapshot: int, numbers: Sequence[int], layers: 
         If their bytes were altered.
     """
     documents = np.asarray(numbers, dtype=np.int64)
-    with db.read() as connection:
-        blocks = _list_published(connection, snapshot)
-        end = sum(blocks[-1])
-        if len(documents) and not (documents.min() >= 0 and documents.max() < end):
-            raise NotFound(
-                f"there are shares of documents 0 to {end - 1} under snapshot {snapshot}, not of all of these"
-            )
-        firsts = np.array([first for first, _ in blocks], dtype=np.int64)
-        block_of = np.searchsorted(firsts, documents, side="right") - 1
-        order = np.argsort(block_of, kind="stable")
-        parts: list[list[LayerShares]] = [[] for _ in range(layers)]
-        for block, group in itertools.groupby(order.tolist(), key=lambda place: int(block_of[place])):
-            blob = _read_blob(connection, snapshot, int(firsts[block]))
-            inside = documents[list(group)] - firsts[block]
-            for layer, found in enumerate(parts, start=1):
-                found.append(_unpack_layer(blob, layer).select_rows(inside))
+    blocks = _list_published(connection, snapshot)
+    end = sum(blocks[-1])
+    if len(documents) and not (documents.min() >= 0 and documents.max() < end):
+        raise NotFound(f"there are shares of documents 0 to {end - 1} under snapshot {snapshot}, not of all of these")
+    firsts = np.array([first for first, _ in blocks], dtype=np.int64)
+    block_of = np.searchsorted(firsts, documents, side="right") - 1
+    order = np.argsort(block_of, kind="stable")
+    parts: list[list[LayerShares]] = [[] for _ in range(layers)]
+    for block, group in itertools.groupby(order.tolist(), key=lambda place: int(block_of[place])):
+        blob = _read_blob(connection, snapshot, int(firsts[block]))
+        inside = documents[list(group)] - firsts[block]
+        for layer, found in enumerate(parts, start=1):
+            found.append(_unpack_layer(blob, layer).select_rows(inside))
     back = np.argsort(order, kind="stable")
     return tuple(LayerShares.join(found).select_rows(back) for found in parts)
 

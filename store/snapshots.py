@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, 
 from topiary.store import arrays as stored
 from topiary.store.arrays import Array, pack_arrays, unpack_arrays, verify_arrays
 from topiary.store.blocks import narrow_array
-from topiary.store.database import Database, now, retry_reads
+from topiary.store.database import Database, now, reads, retry_reads, writes
 from topiary.store.errors import DamagedArrays, DamagedSnapshot, NotFound, StoreError
 from topiary.store.run_rows import own_run
 from topiary.store.tables import runs, select_sound, snapshot_parts, snapshots
@@ -185,10 +185,9 @@ def explain_absence(db: Database, run: int) -> str:
     return f"{which} of run {run} {verb} damaged; restore the store from a backup, and check the disk"
 
 
-@retry_reads
-def _read_blob(db: Database, number: int) -> bytes:
-    with db.read() as connection:
-        blob = read_part(connection, number, TOPICS)
+@reads
+def _read_blob(connection: Connection, number: int) -> bytes:
+    blob = read_part(connection, number, TOPICS)
     if blob is None:
         raise _make_gone_error(number)
     return blob
@@ -230,7 +229,8 @@ def read_shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
     return stored.read_shapes(_read_blob(db, number))
 
 
-def delete_later(db: Database, run: int, attempt: int, minibatch: int) -> None:
+@writes
+def delete_later(connection: Connection, run: int, attempt: int, minibatch: int) -> None:
     """Delete the snapshots of a run after a mini-batch, so that the one at or before it becomes the latest.
 
     Raises
@@ -238,12 +238,8 @@ def delete_later(db: Database, run: int, attempt: int, minibatch: int) -> None:
     LostClaim
         If another attempt has taken over.
     """
-
-    def work(connection: Connection) -> None:
-        own_run(connection, run, attempt)
-        connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch > minibatch))
-
-    db.transact(work)
+    own_run(connection, run, attempt)
+    connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch > minibatch))
 
 
 def _select_snapshots(run: int, db: Database | None = None) -> Select[Any]:
@@ -536,19 +532,18 @@ def get_facts(db: Database, snapshot: int) -> MapFacts:
     return facts
 
 
-@retry_reads
-def _read_facts(db: Database, condition: ColumnElement[bool]) -> MapFacts | None:
+@reads
+def _read_facts(connection: Connection, condition: ColumnElement[bool]) -> MapFacts | None:
     """Return facts about the map that meets a condition; the one under the latest snapshot if there are several."""
     part = snapshot_parts.c
     query = select(part.snapshot, part.documents, part.kind == MAP, part.created).join(snapshots)
     query = query.where(condition, part.kind.in_((MAP, DRAFT_MAP))).order_by(snapshots.c.minibatch.desc())
-    with db.read() as connection:
-        row = connection.execute(query.limit(1)).first()
+    row = connection.execute(query.limit(1)).first()
     return None if row is None else MapFacts(*row)
 
 
-@retry_reads
-def load_map(db: Database, snapshot: int) -> StoredMap:
+@reads
+def load_map(connection: Connection, snapshot: int) -> StoredMap:
     """Return the map under a snapshot.
 
     Raises
@@ -558,9 +553,8 @@ def load_map(db: Database, snapshot: int) -> StoredMap:
     DamagedArrays
         If its bytes were altered.
     """
-    with db.read() as connection:
-        finished = read_part(connection, snapshot, MAP)
-        blob = finished or read_part(connection, snapshot, DRAFT_MAP)
+    finished = read_part(connection, snapshot, MAP)
+    blob = finished or read_part(connection, snapshot, DRAFT_MAP)
     if blob is None:
         raise _refuse_missing(snapshot)
     arrays = unpack_arrays(blob)

@@ -5,13 +5,14 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, text, update
 
 from topiary.store import checkpoints, corpus_writer, run_rows, snapshots
-from topiary.store.database import Database, make_uri, now, open_database, retry_reads
+from topiary.store.database import Database, make_uri, open_database, reads, retry_reads, writes
 from topiary.store.errors import DamagedArrays, DamagedStore, StoreError
 from topiary.store.run_rows import RunRow
 from topiary.store.runs import ENDED
@@ -19,14 +20,12 @@ from topiary.store.snapshots import SnapshotRow
 from topiary.store.tables import (
     checkpoint_parts,
     column_blocks,
-    corpora,
     corpus_blocks,
     corpus_texts,
     corpus_words,
     earlier_checkpoints,
     metadata,
     receipts,
-    runs,
     search_indexes,
     select_damaged,
     store_version,
@@ -209,7 +208,7 @@ def find_removable(db: Database, rule: PruneRule) -> list[PruneItem]:
     """
     with db.read() as connection:
         rows = run_rows.read_runs(connection)
-    items = [*_find_abandoned_corpora(db), *_find_deleted_runs(db)]
+    items = [*_find_killed(db)]
     for row in rows:
         items += _find_checkpoints(db, row)
         if row.state in ENDED and (rule.runs is None or row.number in rule.runs):
@@ -256,31 +255,14 @@ def vacuum_store(db: Database) -> None:
         raise (StoreError(in_use) if is_lock_error(error) else kind(sentence)) from error
 
 
-def _find_abandoned_corpora(db: Database) -> Iterator[PruneItem]:
-    """Yield the corpora whose import or deletion was killed."""
-    is_abandoned = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - corpus_writer.ABANDONED_SECONDS)
-    with db.read() as connection:
-        numbers = connection.execute(select(corpora.c.number).where(is_abandoned)).scalars().all()
-        sizes = {number: _measure_corpus(connection, number) for number in numbers}
-    for number, size in sizes.items():
-        yield PruneItem(
-            f"corpus {number}, of which an import or a deletion was killed",
-            size,
-            lambda database, number=number: corpus_writer.discard_corpus(database, number),  # type: ignore[misc]
-        )
-
-
-def _find_deleted_runs(db: Database) -> Iterator[PruneItem]:
-    """Yield the runs whose deletion was killed."""
-    with db.read() as connection:
-        numbers = connection.execute(select(runs.c.number).where(runs.c.state == "deleted")).scalars().all()
-        sizes = {number: _measure_run(connection, number) for number in numbers}
-    for number, size in sizes.items():
-        yield PruneItem(
-            f"run {number}, of which a deletion was killed",
-            size,
-            lambda database, number=number: run_rows.remove_run(database, number),  # type: ignore[misc]
-        )
+def _find_killed(db: Database) -> Iterator[PruneItem]:
+    """Yield the corpora and the runs whose import or deletion was killed."""
+    for number in corpus_writer.list_abandoned(db):
+        what = f"corpus {number}, of which an import or a deletion was killed"
+        yield PruneItem(what, _measure_corpus(db, number), partial(corpus_writer.discard_corpus, number=number))
+    for number in run_rows.list_deleted(db):
+        what = f"run {number}, of which a deletion was killed"
+        yield PruneItem(what, _measure_run(db, number), partial(run_rows.remove_run, run=number))
 
 
 def _find_checkpoints(db: Database, row: RunRow) -> Iterator[PruneItem]:
@@ -370,22 +352,21 @@ def _remove_checkpoints(db: Database, run: int) -> None:
     run_rows.delete_piecewise(db, checkpoint_parts, is_of_run, checkpoint_parts.c.part, 20)
 
 
-def _remove_unfinished(db: Database, run: int) -> None:
+@writes
+def _remove_unfinished(connection: Connection, run: int) -> None:
     """Delete the parts of unfinished checkpoints of a run, if it has ended."""
-
-    def work(connection: Connection) -> None:
-        if run_rows.lock_run(connection, run).state in ENDED:
-            checkpoints.remove_parts(connection, run, checkpoints.list_generations(connection, run))
-
-    db.transact(work)
+    if run_rows.lock_run(connection, run).state in ENDED:
+        checkpoints.remove_parts(connection, run, checkpoints.list_generations(connection, run))
 
 
+@reads
 def _measure_corpus(connection: Connection, number: int) -> int:
     """Return the size of a corpus in bytes."""
     columns = ((corpus_blocks, "arrays"), (column_blocks, "arrays"), (corpus_texts, "texts"), (corpus_words, "text"))
     return sum(_sum_bytes(connection, table, column, table.c.corpus == number) for table, column in columns)
 
 
+@reads
 def _measure_run(connection: Connection, number: int) -> int:
     """Return the size of a run in bytes."""
     size = _sum_bytes(connection, checkpoint_parts, "arrays", checkpoint_parts.c.run == number)

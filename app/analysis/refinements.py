@@ -10,9 +10,8 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_ide
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.shares import LayerUse, read_topic_shares
 from topiary.app.analysis.topic_reader import TopicReader
-from topiary.app.ingest.importing import ignore_progress
 from topiary.app.ingest.refining import ORIGIN, RefineError, refine_corpus
-from topiary.app.ingest.source import Progress
+from topiary.app.ingest.source import Progress, ignore_progress
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs, snapshots

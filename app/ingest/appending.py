@@ -17,13 +17,13 @@ from topiary.app.ingest.importing import (
     draw_part,
     drop_wordless_documents,
     finish_corpus,
-    ignore_progress,
     store_documents,
 )
 from topiary.app.ingest.new_documents import Rules, WordCounts, find_rules, make_recounter
+from topiary.app.ingest.observing import Observer
 from topiary.app.ingest.options import APPENDED, ImportOptions
 from topiary.app.ingest.registry import Paths, list_paths, open_paths
-from topiary.app.ingest.report import Observer, describe_parts
+from topiary.app.ingest.report import describe_parts
 from topiary.app.ingest.source import (
     BLOCK,
     LEFT_OUT,
@@ -35,6 +35,7 @@ from topiary.app.ingest.source import (
     Source,
     TextDocument,
     TextSource,
+    ignore_progress,
 )
 from topiary.app.ingest.tables.values import ColumnProfiles
 from topiary.app.ingest.text.passages import Division
@@ -44,6 +45,7 @@ from topiary.store import corpora, corpus_writer
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 
+# Options of the corpus's import that also apply to appended files of its format, and one that applies to all texts.
 _INHERITED = (
     *(name for name in APPENDED if name not in ("format", "vocabulary", "metadata", "split")),
     "levels",
@@ -387,7 +389,3 @@ def _divide_like_corpus(row: CorpusRow, n: int) -> PartSizes:
     drawn = divide_share(n, held_out / row.documents, validation=False, least=0).test
     test = -(-drawn * row.test_documents // max(held_out, 1))
     return PartSizes(test, drawn - test)
-
-
-# Combined with a corpus's seed, so that draws are independent of other uses of the seed: of held-out documents, and of
-# validation documents from the training documents of a file.

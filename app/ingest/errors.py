@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+NO_MEMORY = "needs more memory than this machine has free; import a part of it, or close other programs"
 
 
 class IngestError(Exception):

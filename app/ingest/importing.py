@@ -12,11 +12,23 @@ import numpy as np
 from topiary.app.ingest import registry, vectorise
 from topiary.app.ingest.column_kinds import ValueWriter
 from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.observing import Observer, Tally, list_warnings
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers.matrices import MOST_TOKENS
 from topiary.app.ingest.registry import Paths, name_corpus, open_paths
-from topiary.app.ingest.report import Observer, Report, Share, Tally, list_warnings
-from topiary.app.ingest.source import BLOCK, Array, CountSource, Map, Progress, Rows, Source, TextSource, cut_rows
+from topiary.app.ingest.report import Report, Share
+from topiary.app.ingest.source import (
+    BLOCK,
+    Array,
+    CountSource,
+    Map,
+    Progress,
+    Rows,
+    Source,
+    TextSource,
+    cut_rows,
+    ignore_progress,
+)
 from topiary.app.ingest.tables.joining import encode_labels
 from topiary.app.ingest.text.cleaning import make_storable
 from topiary.app.ingest.text.languages import count_scripts
@@ -263,10 +275,6 @@ def _share_scripts(characters: Mapping[str, int]) -> tuple[Share, ...]:
 MOST_CORPUS_TOKENS = 10_000_000_000  # largest plausible number of tokens in a corpus
 
 
-def ignore_progress(message: str, share: float | None) -> None:
-    """Ignore a report of progress."""
-
-
 def read_source(path: Path | str, options: ImportOptions | None = None) -> Source:
     """Return the documents at ``path``, as texts or as counts; their format is recognised, or named by the options.
 
@@ -499,7 +507,8 @@ def inspect_path(
     return make_report(prepared, options, file=opened_source.file, form=opened_source.format, why=opened_source.why)
 
 
-# Options of the corpus's import that also apply to appended files of its format, and one that applies to all texts.
+# Combined with a corpus's seed, so that draws are independent of other uses of the seed: of held-out documents, and of
+# validation documents from the training documents of a file.
 _DRAW = 0x5EED
 _VALIDATE = 0x5EED2
 

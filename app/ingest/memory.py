@@ -11,41 +11,19 @@ import numpy as np
 from topiary.app.ingest import docstrings
 from topiary.app.ingest.docstrings import Docstring
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import ignore_progress, import_source
+from topiary.app.ingest.importing import import_source
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.registry import refuse_idle
-from topiary.app.ingest.source import Map, Progress, TextDocument, TextSource
+from topiary.app.ingest.source import Map, Progress, TextDocument, TextSource, ignore_progress
 from topiary.app.ingest.text.cleaning import make_storable
+from topiary.app.machine import find_asset
 from topiary.store import corpus_writer
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 
 _SHUFFLE = 1  # seed of the order of documents
 
-# Words that docstrings use whatever their subject.
-_NOISE = """
-actual added additional allow allowed allows api appropriate arg args argument arguments array arrays attr attribute
-attributes automatically available base based best better bit bool boolean bytes call callable called calling calls
-case cases certain change changed class classes code common consider considered contain containing contains controls
-corresponding create created creates creating current currently custom default defaults define defined defines
-depending deprecated described description details dict dictionary different directly doc docs documentation does
-doing dtype ensure equivalent error errors etc example examples exception exceptions exist existing exists expected
-false field fields float follow following func function functions future general generally getter given gives handle
-handled handles handling helper however ignored implement implementation implementations implemented implementing
-implements import include included includes including indicate indicates indicating info information init initialize
-input inputs instance instances instead int integer integers intended internal internally item items iterable iterator
-just keyword kind kwarg kwargs kwds like list lists main make makes mapping may means meth method methods module
-modules multiple must na name named names necessary need needed needs new non none note notes nothing np number obj
-object objects old ones option optional options order otherwise output outputs overridden override pair pairs param
-parameter parameters params particular pass passed passing pd performs possible present previous private probably
-properties property provide provided provides public purpose py python raise raised raises raising rather receive ref
-refer reference references related represent representation represented representing represents require required
-requires result results return returned returning returns rtype same section see self sequence set sets setter setting
-should shown similar simple simply single specific specified specifies specify specifying str string strings subclass
-subclasses support supported supports sure takes target things true tuple tuples type types typically ug union unless
-usage use used useful user uses using usually valid value values various versa version versionadded versionchanged
-vice want way ways whether will within wrapper ws xs ys
-"""
+_NOISE = "stop_words/docstrings.txt"  # words that docstrings use whatever their subject
 
 
 def import_builtin(
@@ -74,7 +52,7 @@ def import_builtin(
         where="docstrings of the installed Python packages",
         documents=lambda: (_make_document(collected[index]) for index in order),
         counted=lambda document: prose[document.text],
-        stop_words=frozenset(_NOISE.split()),
+        stop_words=frozenset(find_asset(_NOISE).read_text(encoding="utf-8").split()),
     )
     options = ImportOptions(max_df=0.3, min_df=5, html="no", hyphens="keep")  # HTML in docstrings is example code
     return import_source(db, source, name, options, progress, {"format": "built-in"})

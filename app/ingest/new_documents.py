@@ -1,4 +1,7 @@
-"""New documents, counted by the rules of a corpus: from a text, standard input, or any file that can be imported."""
+"""New documents, counted by the rules of a corpus: from a text, standard input, or any file that can be imported.
+
+Pages count texts and read no files, so what reads these is imported where it is needed.
+"""
 
 import re
 import sys
@@ -14,12 +17,7 @@ import numpy as np
 from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import ImportOptions, is_file
-from topiary.app.ingest.readers import counts_arrays
-from topiary.app.ingest.readers.documents import KINDS, PICTURED, read_contents
-from topiary.app.ingest.readers.xml import recognise_xml
-from topiary.app.ingest.registry import choose_reader, refuse_idle
 from topiary.app.ingest.source import Array, CountSource, Unreadable
-from topiary.app.ingest.tables import sniff
 from topiary.app.ingest.text import words as wordings
 from topiary.app.ingest.text.cleaning import LETTERS, NOISE, make_word_pattern, read_stop_words, simplify_letters
 from topiary.app.ingest.text.encodings import find_marked_encoding
@@ -29,6 +27,12 @@ from topiary.engine.contract import Counts
 
 TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})
 MARKED = 12_000  # characters at the beginning of a text in which the positions of known words are recorded
+_LONGEST_TITLE = 80  # characters of a title made of the first line
+_MOST_LISTED = 8  # unknown words that a sentence lists
+WHOLE = ("", *packing.TEXTUAL)  # suffixes of files that are one text, not one document a line
+STDIN = Path("standard input")
+MOST_OF_BINARY = 1 << 28  # bytes of a document that may contain pictures
+MOST = 20_000  # documents read at a time
 
 
 class Span(NamedTuple):
@@ -230,14 +234,6 @@ def _trace_lowercase(text: str, lower: str) -> Array:
     return positions if len(lower) == len(text) else np.repeat(positions, [len(letter.lower()) for letter in text])
 
 
-WHOLE = ("", *KINDS)  # suffixes of files that are one text, not one document a line
-STDIN = Path("standard input")
-_LONGEST_TITLE = 80  # characters of a title made of the first line
-_MOST_LISTED = 8  # unknown words that a sentence lists
-MOST_OF_BINARY = 1 << 28  # bytes of a document that may contain pictures
-MOST = 20_000  # documents read at a time
-
-
 class NewDocument(NamedTuple):
     """A new document: its title, its text ("" where there are only counts) and its counts."""
 
@@ -273,6 +269,24 @@ def describe_known_words(tokens: int, stopped: int) -> str:
     return f"{words} that {count} {are} known to the corpus ({plural(stopped, 'stop word')} left out)"
 
 
+def make_recounter(vocabulary: Sequence[str], rules: Rules) -> Callable[[Counts, int], WordCounts]:
+    """Return a function that translates one document's counts from another vocabulary to that of the corpus."""
+    numbers = np.array([rules.numbers.get(word, -1) for word in vocabulary], dtype=np.int32)
+
+    def recount(counts: Counts, row: int) -> WordCounts:
+        _, other_words, values = counts.rows(row, row + 1)
+        words = numbers[other_words]
+        unknown = tuple(vocabulary[word] for word in other_words[words < 0].tolist())
+        known_words, inverse = np.unique(words[words >= 0], return_inverse=True)
+        totals = np.bincount(inverse, weights=values[words >= 0], minlength=len(known_words))
+        known, tokens = int(totals.sum()), int(values.sum())
+        dtype = np.float32 if rules.kind == "real" else np.int32
+        new_counts = np.ones(len(known_words), dtype=dtype) if rules.kind == "binary" else totals.astype(dtype)
+        return WordCounts(known_words.astype(np.int32), new_counts, tokens, known, 0, unknown, ())
+
+    return recount
+
+
 def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[NewDocument]:
     """Return the documents of a file or folder, or of standard input (``-``).
 
@@ -284,6 +298,8 @@ def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[
         When it cannot be read, or an option would have no effect; the message is one sentence with file, line and
         cause.
     """
+    from topiary.app.ingest.registry import choose_reader
+
     if name == "-":
         if options.format is not None:
             raise IngestError(STDIN, "is read as one text; leave --format out, or give a file of that format")
@@ -310,6 +326,10 @@ def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[
 
 def _is_single_text(path: Path) -> bool:
     """Return whether a file is one text, by its suffix and because its content is not that of a list of documents."""
+    from topiary.app.ingest.readers import counts_arrays
+    from topiary.app.ingest.readers.xml import recognise_xml
+    from topiary.app.ingest.tables import sniff
+
     if packing.find_suffix(path) not in WHOLE or not is_file(path):
         return False
     return not (counts_arrays.recognise_idx(path) or sniff.find_kind(path) or recognise_xml(path))
@@ -317,6 +337,9 @@ def _is_single_text(path: Path) -> bool:
 
 def _read_single_document(path: Path, stream: BinaryIO, rules: Rules, options: ImportOptions) -> NewDocument:
     """Return the only document in a stream; ``path`` tells its kind and is named in errors."""
+    from topiary.app.ingest.readers.documents import PICTURED, read_contents
+    from topiary.app.ingest.registry import refuse_idle
+
     refuse_idle(path, (), options)
     most = MOST_OF_BINARY if path.suffix.lower() in PICTURED else packing.LARGEST_TEXT
     raw = packing.read_up_to(stream, most + 1)
@@ -339,21 +362,3 @@ def _read_counts(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
     for rows in source.blocks():
         for row, title in enumerate(rows.titles):
             yield NewDocument(title, "", recount(rows.counts, row))
-
-
-def make_recounter(vocabulary: Sequence[str], rules: Rules) -> Callable[[Counts, int], WordCounts]:
-    """Return a function that translates one document's counts from another vocabulary to that of the corpus."""
-    numbers = np.array([rules.numbers.get(word, -1) for word in vocabulary], dtype=np.int32)
-
-    def recount(counts: Counts, row: int) -> WordCounts:
-        _, other_words, values = counts.rows(row, row + 1)
-        words = numbers[other_words]
-        unknown = tuple(vocabulary[word] for word in other_words[words < 0].tolist())
-        known_words, inverse = np.unique(words[words >= 0], return_inverse=True)
-        totals = np.bincount(inverse, weights=values[words >= 0], minlength=len(known_words))
-        known, tokens = int(totals.sum()), int(values.sum())
-        dtype = np.float32 if rules.kind == "real" else np.int32
-        new_counts = np.ones(len(known_words), dtype=dtype) if rules.kind == "binary" else totals.astype(dtype)
-        return WordCounts(known_words.astype(np.int32), new_counts, tokens, known, 0, unknown, ())
-
-    return recount

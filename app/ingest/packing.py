@@ -30,6 +30,10 @@ from topiary.app.ingest.text import encodings
 from topiary.app.ingest.text.encodings import WIDE, Encoding, find_marked_encoding
 from topiary.engine.contract import TEST, TRAIN, VALIDATION
 
+TEXTUAL = (  # suffixes of files that are one document
+    *(".txt", ".text", ".md", ".markdown", ".rst", ".log", ".html", ".htm", ".xhtml", ".srt", ".vtt", ".sbv", ".tex"),
+    *(".pdf", ".docx", ".odt", ".rtf", ".epub", ".ipynb", ".xml", ".tei", ".nxml"),
+)
 FREE = 1 << 28  # bytes that any file may unpack to
 RATIO = 250  # a larger result may be this many times the size of the file; text packs to 1/10, sparse counts to 1/50
 TOTAL = 1 << 37  # bytes that a file may unpack to at most

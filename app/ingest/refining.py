@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from topiary.app.ingest.column_kinds import ensure_columns
-from topiary.app.ingest.importing import ignore_progress
-from topiary.app.ingest.source import Progress
+from topiary.app.ingest.source import Progress, ignore_progress
 from topiary.engine.contract import Array
 from topiary.store import corpora, corpus_writer
 from topiary.store.blocks import TRAIN, DocumentBlock, StoredCounts

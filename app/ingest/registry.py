@@ -22,26 +22,21 @@ from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from topiary.app.ingest import packing, readers
-from topiary.app.ingest.errors import IngestError
+from topiary.app.ingest.errors import NO_MEMORY, IngestError
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.packing import Unpacked, _is_hidden, is_tar
 from topiary.app.ingest.readers import matrices
-from topiary.app.ingest.readers.documents import KINDS
 from topiary.app.ingest.readers.texts import TABLES, open_texts, read_texts
-from topiary.app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
+from topiary.app.ingest.source import COLUMNS, Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
 from topiary.app.ingest.tables import sniff
 from topiary.app.ingest.tables.sniff import advise_export, advise_exports
 from topiary.app.ingest.text.cleaning import make_storable
 from topiary.app.ingest.text.encodings import _GARBLED, are_garbled, repair_text
 from topiary.app.ingest.text.passages import advise_size, count_words
 
-_NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
 _NO_CELLS = "is no table with separated cells (--format csv reads a text file as one)"
 _NOT_ACCEPTED = {  # why some readers do not accept an option
-    "text_column": _NO_COLUMNS,
-    "title_column": _NO_COLUMNS,
-    "label_column": _NO_COLUMNS,
-    "split_column": _NO_COLUMNS,
+    **dict.fromkeys(COLUMNS, "is no table of texts and no JSON lines, which alone have columns to choose"),
     "header": "is no table, which alone may have a line of column names",
     "skip_lines": "is no table, which alone may have lines above its column names",
     "records": "is no JSON or XML with records within others (--format xml reads .xml files as such)",
@@ -192,7 +187,8 @@ def _find_fitting(path: Path, options: ImportOptions) -> Reader:
         return by_name[name] if name != "text" else open_texts(path, options, table_readers) or by_name[name]
     fitting = [reader for reader in by_name.values() if reader.recognise(path)]
     specific = [reader for reader in fitting if reader.name not in _CATCH_ALL] or fitting
-    if options.divides and {reader.name for reader in specific} <= {"lines"} and packing.find_suffix(path) in KINDS:
+    only_lines = {reader.name for reader in specific} <= {"lines"}
+    if options.divides and only_lines and packing.find_suffix(path) in packing.TEXTUAL:
         return open_texts(path, options, table_readers) or by_name["text"]  # the file is one long text
     if not specific:
         raise IngestError(path, _describe_unknown(path, names))
@@ -215,7 +211,7 @@ def _describe_unknown(path: Path, formats: str) -> str:
     """Explain that the format of a path is not recognised, with the kinds of files in a folder and some advice."""
     or_name = f"or name a format with --format: {formats}"
     if not path.is_dir():
-        if path.suffix.lower() in KINDS:
+        if path.suffix.lower() in packing.TEXTUAL:
             return f"is one document, and a corpus has many: import the folder it is in, {_advise_split(path)}{or_name}"
         if advice := advise_export(path):
             return advice
@@ -238,8 +234,6 @@ def _advise_split(path: Path) -> str:
 
 
 T = TypeVar("T")
-
-NO_MEMORY = "needs more memory than this machine has free; import a part of it, or close other programs"
 
 
 @contextmanager
@@ -565,7 +559,7 @@ def holds_more_than_texts(path: Path) -> bool:
     except (*packing.UNPACKING, NotImplementedError, UnicodeDecodeError):
         return False
     visible = [PurePosixPath(packing.strip_packing(name.name)) for name in names if not _is_hidden(name)]
-    if any(name.suffix for name in visible) and any(name.suffix.lower() not in KINDS for name in visible):
+    if any(name.suffix for name in visible) and any(name.suffix.lower() not in packing.TEXTUAL for name in visible):
         return True
     return sniff.find_kind_in_zip(path) is not None
 

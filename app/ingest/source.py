@@ -24,6 +24,10 @@ BLOCK = 2_000  # documents passed to the store at a time
 COLUMNS = ("text_column", "title_column", "label_column", "split_column")  # options of all readers of columns
 
 
+def ignore_progress(message: str, share: float | None) -> None:
+    """Ignore a report of progress."""
+
+
 class Map(Protocol):
     """A function like :func:`map` that may work in other processes.
 

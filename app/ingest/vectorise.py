@@ -11,18 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topiary.app.ingest import report
+from topiary.app.ingest import observing
 from topiary.app.ingest.errors import IngestError, list_some, plural
+from topiary.app.ingest.observing import Limits, MessageSample, Observer, Vocabulary, recommend_common
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers import matrices
-from topiary.app.ingest.report import (
-    Limits,
-    MessageSample,
-    Observer,
-    Vocabulary,
-    describe_recommendation,
-    recommend_common,
-)
+from topiary.app.ingest.report import describe_recommendation
 from topiary.app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, TextDocument, TextSource
 from topiary.app.ingest.tables import joining
 from topiary.app.ingest.text import languages
@@ -405,9 +399,7 @@ def measure_counts(counts: CountFile) -> Array:
     return np.concatenate([np.empty(0, np.int64), *(np.diff(each.starts) for each in counts)])
 
 
-def choose_words(
-    document_counts: Array, totals: Array, n_documents: int, min_df: int, max_df: float, most: int | None
-) -> Array:
+def choose_words(document_counts: Array, totals: Array, n_documents: int, limits: Limits) -> Array:
     """Return the numbers of the words to keep, the most frequent first; ties stay in their order.
 
     Parameters
@@ -415,12 +407,12 @@ def choose_words(
     document_counts, totals : (V,)
         Number of documents with each word, and number of its tokens.
 
-    >>> choose_words(np.array([1, 3, 2, 4]), np.array([9, 3, 5, 4]), 4, 2, 0.9, None)
+    >>> choose_words(np.array([1, 3, 2, 4]), np.array([9, 3, 5, 4]), 4, Limits("none", 2, 0.9, None))
     array([2, 1])
     """
-    fits = np.flatnonzero((document_counts >= min_df) & (document_counts <= max_df * n_documents))
+    fits = np.flatnonzero((document_counts >= limits.min_df) & (document_counts <= limits.max_df * n_documents))
     ranked = fits[np.argsort(-totals[fits], kind="stable")]
-    return ranked if most is None else ranked[:most]
+    return ranked[: limits.max_words]
 
 
 def find_common(
@@ -441,10 +433,10 @@ def is_pruning_requested(options: ImportOptions) -> bool:
     return cut or options.leave_out_common or options.stop_words not in (None, "none")
 
 
-def prune_words(source: CountSource, options: ImportOptions, observer: Observer | None = None) -> CountSource:
+def prune_words(source: CountSource, options: ImportOptions, observer: Observer) -> CountSource:
     """Return the source restricted to the words that the options keep, in the same order; reads the counts once.
 
-    The observer, if given, receives the vocabulary before the cuts.
+    The observer receives the vocabulary before the cuts.
     """
     n_words = len(source.vocabulary)
     document_counts, totals, lengths = np.zeros(n_words, np.int64), np.zeros(n_words), [np.zeros(0)]
@@ -463,16 +455,11 @@ def prune_words(source: CountSource, options: ImportOptions, observer: Observer 
     everywhere = np.empty(0, np.int64)
     if options.leave_out_common:
         everywhere = find_common(document_counts, totals, np.concatenate(lengths), source.vocabulary, source.notes)
-    if observer is not None:
-        observer.take(_describe_vocabulary(source, document_counts, totals, stopped, everywhere), limits)
+    observer.take(_describe_vocabulary(source, document_counts, totals, stopped, everywhere), limits)
     document_counts[everywhere] = 0
-    kept = np.sort(
-        choose_words(document_counts, totals, source.n_documents, limits.min_df, limits.max_df, limits.max_words)
-    )
+    kept = np.sort(choose_words(document_counts, totals, source.n_documents, limits))
     if len(kept) == 0:
-        cause = "no word is left; ask for less with --min-df, --max-df and --stop-words"
-        has_cuts = observer is not None and observer.cuts
-        raise IngestError(source.where, report.explain_cuts(observer) if observer and has_cuts else cause)
+        raise IngestError(source.where, observing.explain_cuts(observer))
     new_number = np.full(n_words, -1, np.int32)
     new_number[kept] = np.arange(len(kept))
     renumber = partial(_renumber_cells, new_number=new_number)
@@ -582,16 +569,12 @@ class _Frequencies:
 
 
 def count_texts(
-    source: TextSource,
-    options: ImportOptions,
-    progress: Progress,
-    observer: Observer | None = None,
-    map_batches: Map = map,
+    source: TextSource, options: ImportOptions, progress: Progress, observer: Observer, map_batches: Map = map
 ) -> CountSource:
     """Return the documents of a source as counts; its texts are read again when the blocks are read.
 
-    Words are counted over training and test documents; the vocabulary is in the order of frequency.  The observer, if
-    given, receives the vocabulary before the cuts.
+    Words are counted over training and test documents; the vocabulary is in the order of frequency.  The observer
+    receives the vocabulary before the cuts.
 
     Parameters
     ----------
@@ -603,7 +586,6 @@ def count_texts(
     IngestError
         When there is no document, or no word is left.
     """
-    observer = observer or Observer()
     wording, recognised, notes = find_wording(source, options, progress, map_batches)
     observer.languages = tuple((name_language(code), share) for code, share in recognised.languages.items())
     record = _DocumentRecord(source, progress)
@@ -658,21 +640,21 @@ def _choose_vocabulary(
     if not len(lengths):
         raise IngestError(source.where, "has no documents for training or test; look at its split, if it has one")
     if not ordered:
-        raise IngestError(source.where, report.explain_no_words(observer, frequencies.stopped, options))
+        raise IngestError(source.where, observing.explain_no_words(observer, frequencies.stopped, options))
     document_counts, totals = frequencies.document_counts[numbers], frequencies.totals[numbers]
     cut, common = _find_limits(options, wording), np.empty(0, np.int64)
     if options.leave_out_common:
         common = find_common(document_counts, totals, lengths, ordered, source.notes)
     observer.take(Vocabulary(ordered, document_counts, totals, len(lengths), frequencies.stopped, common), cut)
-    kept = choose_words(document_counts, totals, len(lengths), cut.min_df, cut.max_df, cut.max_words)
+    kept = choose_words(document_counts, totals, len(lengths), cut)
     observer.recommended += recommend_common(kept, document_counts, totals, lengths, ordered)
     notes.extend(describe_recommendation(each) for each in observer.recommended if not getattr(options, each.option))
     if len(common):
         document_counts[common] = 0
-        kept = choose_words(document_counts, totals, len(lengths), cut.min_df, cut.max_df, cut.max_words)
+        kept = choose_words(document_counts, totals, len(lengths), cut)
     if len(kept) == 0:
         counts_before = frequencies.document_counts[numbers]
-        raise IngestError(source.where, report.explain_no_vocabulary(observer, counts_before, lengths, cut, options))
+        raise IngestError(source.where, observing.explain_no_vocabulary(observer, counts_before, lengths, cut, options))
     new_number = np.full(len(numbers), -1, np.int32)
     new_number[numbers[kept]] = np.arange(len(kept))
     return tuple(ordered[word] for word in kept.tolist()), _renumber_counts(

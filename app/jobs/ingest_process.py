@@ -19,12 +19,10 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, Generic, Self, TextIO, TypeVar
 
-from topiary.app.ingest.appending import append_path
-from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import ignore_progress, import_path, index_corpus, inspect_path
+from topiary.app.ingest.errors import NO_MEMORY, IngestError
 from topiary.app.ingest.options import ImportOptions, OptionError
-from topiary.app.ingest.registry import NO_MEMORY, list_uploaded
 from topiary.app.ingest.report import Report
+from topiary.app.ingest.source import ignore_progress
 from topiary.app.jobs import logs, process, progress
 from topiary.app.jobs.progress import Notifier
 from topiary.app.jobs.uploads import SentFiles
@@ -298,6 +296,8 @@ def main(arguments: list[str]) -> int:
             process.remove_folder(Path(request["folder"]))
     notify(_END, result)
     if "corpus" in result:
+        from topiary.app.ingest.importing import index_corpus
+
         lower_priority(_NICENESS)
         index_corpus(open_database(), result["corpus"], ignore_progress)
     return 0
@@ -305,6 +305,12 @@ def main(arguments: list[str]) -> int:
 
 def _add_documents(request: dict[str, Any], notify: Callable[[str, Any], None]) -> dict[str, Any]:
     """Import the files as a new corpus, or append them to an existing one; return the result as JSON."""
+    from topiary.app.ingest.appending import (
+        append_path,  # only this process, and not the server, loads readers of files
+    )
+    from topiary.app.ingest.importing import import_path
+    from topiary.app.ingest.registry import list_uploaded
+
     db, paths, options = open_database(), list_uploaded(Path(request["path"])), ImportOptions(**request["options"])
     if request.get("into"):
         added = append_path(db, int(request["into"]), paths, options, notify)
@@ -314,6 +320,9 @@ def _add_documents(request: dict[str, Any], notify: Callable[[str, Any], None]) 
 
 def _inspect_documents(request: dict[str, Any], notify: Callable[[str, Any], None]) -> dict[str, Any]:
     """Return the report of an inspection of the files, as JSON."""
+    from topiary.app.ingest.importing import inspect_path
+    from topiary.app.ingest.registry import list_uploaded
+
     report = inspect_path(list_uploaded(Path(request["path"])), ImportOptions(**request["options"]), notify)
     return {"report": report.to_json()}
 

@@ -273,7 +273,7 @@ class Corpus:
             When another process is appending at the same time.
         """
         from topiary.app.ingest.appending import append_path  # loads readers of files, which other methods do not need
-        from topiary.app.ingest.importing import ignore_progress
+        from topiary.app.ingest.source import ignore_progress
         from topiary.app.jobs.cluster.reading import open_map
 
         unknown = next((name for name in options if name not in APPENDED), None)

@@ -10,9 +10,10 @@ from types import TracebackType
 from typing import Any, Literal, Self, cast
 
 from topiary.app.export.records import find_headlines, list_run_facts
-from topiary.app.ingest.importing import ignore_progress, import_path
+from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.memory import import_texts
 from topiary.app.ingest.options import ImportOptions, OptionError
+from topiary.app.ingest.source import ignore_progress
 from topiary.app.jobs import control
 from topiary.app.jobs.cluster.reading import open_map
 from topiary.app.jobs.progress import Progress

@@ -7,9 +7,8 @@ from time import sleep
 from typing import Any
 
 from topiary.app.analysis.refinements import describe_conditions, read_origin
-from topiary.app.ingest import options, packing, registry
+from topiary.app.ingest import options, packing
 from topiary.app.ingest.options import ImportOptions, OptionError
-from topiary.app.ingest.readers.documents import KINDS
 from topiary.app.ingest.report import (
     LEAVE_OUT_COMMON,
     STRIP_MAIL,
@@ -46,9 +45,9 @@ CELLS = ("separator", "quote")  # not folded away for files with separated cells
 RECOMMENDABLE = (STRIP_MAIL, LEAVE_OUT_COMMON)
 PROPOSED = ("name_fields", "split")  # not folded away if a value is proposed or set
 PAUSE = 0.4  # seconds without a change before the files are inspected again
-_ENDINGS = frozenset(
+_ENDINGS = frozenset(  # besides those of documents
     (
-        *KINDS, ".zip", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c",
+        ".zip", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c",
         ".mtx",
         ".mat", ".svmlight", ".libsvm", ".svm", ".feat", ".json", ".parquet", ".arrow", ".feather", ".xlsx", ".xlsm",
         ".npz", ".npy", ".mm", ".mbox", ".mbx", ".eml", ".tar", ".tgz", ".tbz2", ".txz", ".tzst", ".bib", ".bibtex",
@@ -97,6 +96,8 @@ class NewCorpusForm(MessagePart):
 
     def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
         """Return the formats, each with its description, and the corpora of the store."""
+        from topiary.app.ingest import registry  # loads readers of files, which no other page needs
+
         formats = tuple((reader.name, reader.description.partition(":")[0]) for reader in registry.list_readers())
         return formats, [_list_facts(row) for row in corpora.list_corpora(self._context.db)]
 
@@ -429,7 +430,7 @@ class NewCorpusForm(MessagePart):
 def _can_be_read(name: str) -> bool:
     """Return whether a name has the suffix of a known format, or no suffix, like folders and some image files."""
     suffix = packing.find_suffix(Path(name))
-    return not suffix or suffix in _ENDINGS or suffix.startswith(".idx")
+    return not suffix or suffix in (*packing.TEXTUAL, *_ENDINGS) or suffix.startswith(".idx")
 
 
 def _explain_left_out(names: list[str]) -> str:

@@ -191,7 +191,7 @@ def add_rates(
 def compute_means(model: Units, local: Params, pool: Pool) -> FloatArray:
     """Return ``E[z]`` (documents, T) of all documents."""
     out = np.empty(local.first.shape)
-    pool.run(write_means, [(model, local.first, local.second, out, a, b) for a, b in cut_evenly(len(out), PARTS)])
+    pool.run_parts(cut_evenly(len(out), PARTS), write_means, model, local.first, local.second, out)
     return out
 
 

@@ -146,10 +146,8 @@ def init_units(plan: InferencePlan, loadings: Loadings, docs: Batch) -> Params:
     n, total = len(docs.documents), int(plan.model.offsets[-1])
     n_second = total if plan.model.family == GAMMA else 0
     first, second = np.zeros((n, total), np.float32), np.zeros((n, n_second), np.float32)
-    pieces = cut_evenly(n, PARTS)
-    plan.pool.run(
-        documents.init_documents, [(plan.model, loadings, docs.cells, first, second, a, b) for a, b in pieces]
-    )
+    arguments = (plan.model, loadings, docs.cells, first, second)
+    plan.pool.run_parts(cut_evenly(n, PARTS), documents.init_documents, *arguments)
     return Params(first, second, np.zeros_like(first), np.zeros_like(second))
 
 
@@ -230,16 +228,14 @@ class _DocumentStep(NamedTuple):
         """Return the parameters after a step along the summed gradients."""
         plan, old = self.plan, self.local
         new = Params(*(np.empty_like(values) for values in old))
-        pieces = cut_evenly(len(old.first), PARTS)
+        parts = cut_evenly(len(old.first), PARTS)
         if plan.is_pathwise:
             if samples > 1:
                 sums /= samples
-            plan.pool.run(pathwise.step_units, [(plan.model, old, sums, step_size, new, a, b) for a, b in pieces])
+            plan.pool.run_parts(parts, pathwise.step_units, plan.model, old, sums, step_size, new)
         else:
             n_kept = samples - self.aside
-            plan.pool.run(
-                scores.step_by_scores, [(plan.model, old, sums, n_kept, step_size, new, a, b) for a, b in pieces]
-            )
+            plan.pool.run_parts(parts, scores.step_by_scores, plan.model, old, sums, n_kept, step_size, new)
         return new
 
 
@@ -320,7 +316,7 @@ def _add_sample(
     trace.ratios[:] *= trace.ratios.dtype.type(share)
     table, slopes, _ = weight_draws[0]
     arguments = (starts, rows, places, trace, table, slopes, into.value_gradient, into.slope_gradient)
-    plan.pool.run(pathwise.add_word_gradients, [(*arguments, a, b) for a, b in cut_evenly(plan.n_words, PARTS)])
+    plan.pool.run_parts(cut_evenly(plan.n_words, PARTS), pathwise.add_word_gradients, *arguments)
     upper_gradient = trace.upper_gradients.sum(axis=0) * share
     into.upper_value_gradient[:] += upper_gradient
     into.upper_slope_gradient[:] += upper_gradient * documents.pad_matrices(
@@ -455,7 +451,6 @@ def sweep_documents(
         total += means
         n_kept += 1
         if rates is not None:
-            pieces = cut_evenly(len(docs.documents), PARTS)
-            arguments = (loadings, scored, means, rates.cells, rates.totals)
-            plan.pool.run(documents.add_rates, [(*arguments, a, b) for a, b in pieces])
+            parts = cut_evenly(len(docs.documents), PARTS)
+            plan.pool.run_parts(parts, documents.add_rates, loadings, scored, means, rates.cells, rates.totals)
     return local, total / max(1, n_kept), rates

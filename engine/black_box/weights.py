@@ -99,8 +99,7 @@ def _write_unconstrained(kind: int, shape: FloatArray, mean: FloatArray, out: Fl
 def compute_means(prior: Prior, weights: Weights, pool: Pool) -> FloatArray:
     """Return ``E[w]`` (rows, columns) float64."""
     out = np.empty(weights.first.shape)
-    pieces = cut_evenly(len(out), PARTS)
-    pool.run(_write_means, [(prior, weights, out, a, b) for a, b in pieces])
+    pool.run_parts(cut_evenly(len(out), PARTS), _write_means, prior, weights, out)
     return out
 
 
@@ -195,8 +194,8 @@ def step_weights_pathwise(
         ``E[ln p(w)] - E[ln q(w)]`` before the step, without the prior of the columns' own hierarchy.
     """
     new = Weights(*(np.empty_like(values) for values in weights))
-    pieces = cut_evenly(len(weights.first), PARTS)
-    bounds = pool.run(_step_weights_pathwise, [(prior, weights, gradient, step_size, new, a, b) for a, b in pieces])
+    parts = cut_evenly(len(weights.first), PARTS)
+    bounds = pool.run_parts(parts, _step_weights_pathwise, prior, weights, gradient, step_size, new)
     return new, float(sum(bounds))
 
 
@@ -286,8 +285,8 @@ def add_scores(
 
     All weights of a row have the same Markov blanket, except for their own prior and q.
     """
-    pieces = cut_evenly(len(weights.first), PARTS)
-    pool.run(_add_scores, [(prior, weights, sample.values, terms, units, into, aside, a, b) for a, b in pieces])
+    parts = cut_evenly(len(weights.first), PARTS)
+    pool.run_parts(parts, _add_scores, prior, weights, sample.values, terms, units, into, aside)
 
 
 @compiled
@@ -327,8 +326,8 @@ def step_weights_by_scores(
 ) -> Weights:
     """Take one step uphill along the score-function estimate; ``samples`` were not set aside."""
     new = Weights(*(np.empty_like(values) for values in weights))
-    pieces = cut_evenly(len(weights.first), PARTS)
-    pool.run(_step_weights_by_scores, [(prior, weights, sums, samples, step_size, new, a, b) for a, b in pieces])
+    parts = cut_evenly(len(weights.first), PARTS)
+    pool.run_parts(parts, _step_weights_by_scores, prior, weights, sums, samples, step_size, new)
     return new
 
 

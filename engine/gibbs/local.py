@@ -112,7 +112,7 @@ class Sampler(NamedTuple):
         distinct_words = np.arange(len(phi[0])) if words is None else words
         parts = cut_evenly(len(distinct_words), self.pool.n_threads) if self.collapsed else []
         weigh = priors.add_blocks if single_layer else priors.weigh_words
-        self.pool.run(weigh, [(phi[0], base, prior, distinct_words, a, b) for a, b in parts])
+        self.pool.run_parts(parts, weigh, phi[0], base, prior, distinct_words)
         return Globals(phi[0], base, prior, pack_layers(phi, r))
 
     def start_locals(self, glob: Globals, batch: Batch, address: Address) -> Locals:

@@ -91,13 +91,15 @@ def find_edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
     edges: list[Edge] = []
     for layer in range(len(phi), 1, -1):
         weights = np.asarray(phi[layer - 1], dtype=np.float64).T
-        parents, children = np.nonzero(np.abs(weights) > threshold / weights.shape[1])
-        values = weights[parents, children]
-        edges.extend(
-            Edge(layer, parent, child, weight)
-            for parent, child, weight in zip(parents.tolist(), children.tolist(), values.tolist(), strict=True)
-        )
+        edges += _list_edges(layer, weights, np.abs(weights) > threshold / weights.shape[1])
     return edges
+
+
+def _list_edges(layer: int, weights: FloatArray, chosen: Array) -> list[Edge]:
+    """Return the chosen edges of a layer, given its weights (parents, children)."""
+    parents, children = np.nonzero(chosen)
+    values = weights[parents, children]
+    return [Edge(layer, *each) for each in zip(parents.tolist(), children.tolist(), values.tolist(), strict=True)]
 
 
 def find_heaviest_edges(
@@ -142,12 +144,7 @@ def find_heaviest_edges(
         keep = np.zeros(sizes.shape, dtype=bool)
         chosen = (np.arange(sizes.shape[1]) < counts[:, None]) & (sorted_sizes > 0)
         np.put_along_axis(keep, order, chosen, axis=1)
-        parents, children = np.nonzero(keep if direction == "down" else keep.T)
-        values = signed[parents, children]
-        edges.extend(
-            Edge(layer, parent, child, weight)
-            for parent, child, weight in zip(parents.tolist(), children.tolist(), values.tolist(), strict=True)
-        )
+        edges += _list_edges(layer, signed, keep if direction == "down" else keep.T)
     return edges
 
 

@@ -165,23 +165,22 @@ def place_documents(
     n, k = gamma.shape
     fit = Fit(gamma, np.empty((n, k)), np.empty(len(docs.words)), np.empty(n), np.empty(n, np.int64))
     parts = cut_rows(docs.starts, pool.n_threads)
-    pool.run(_place_rows, [(table, docs, alpha, fit, a, b, MOVED, rounds) for a, b in parts])
+    pool.run_parts(parts, _place_rows, table, docs, alpha, fit, MOVED, rounds)
     return fit
 
 
 def add_counts(table: FloatArray, docs: Batch, fit: Fit, counts: FloatArray, pool: Pool) -> None:
     """Add ``n_v p_vk`` of all documents to ``counts`` (V, K)."""
     starts, order = sort_by_word(docs.words, len(counts))
-    owner = list_owners(docs.starts)
-    arguments = (starts, order, owner, fit, table, counts)
-    pool.run(_add_words, [(*arguments, a, b) for a, b in cut_rows(starts, pool.n_threads)])
+    parts, owner = cut_rows(starts, pool.n_threads), list_owners(docs.starts)
+    pool.run_parts(parts, _add_words, starts, order, owner, fit, table, counts)
 
 
 def compute_rates(phi: FloatArray, theta: FloatArray, scored: Batch, pool: Pool) -> FloatArray:
     """Return ``sum_k theta_dk phi_vk`` at every cell of ``scored``, (cells,)."""
     rates = np.empty(len(scored.words))
-    arguments = (phi, theta, scored.words, scored.starts, rates)
-    pool.run(_rate_cells, [(*arguments, a, b) for a, b in cut_rows(scored.starts, pool.n_threads)])
+    parts = cut_rows(scored.starts, pool.n_threads)
+    pool.run_parts(parts, _rate_cells, phi, theta, scored.words, scored.starts, rates)
     return rates
 
 
@@ -215,7 +214,7 @@ def _make_worksheet(n_words: int, n_topics: int) -> Worksheet:
 
 @compiled
 def _place_rows(
-    table: FloatArray, docs: Batch, alpha: FloatArray, fit: Fit, first: int, last: int, moved: float, most: int
+    table: FloatArray, docs: Batch, alpha: FloatArray, fit: Fit, moved: float, most: int, first: int, last: int
 ) -> None:
     """Run coordinate ascent of documents ``first:last``."""
     words, counts, starts = docs.words, docs.counts, docs.starts
@@ -366,7 +365,7 @@ def compute_table(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool)
     table = np.empty_like(lam)
     scale = np.empty_like(totals)
     write_exp_digammas(totals, scale)
-    pool.run(_fill_table, [(lam, 1.0 / scale, rows, table, a, b) for a, b in cut_evenly(len(rows), pool.n_threads)])
+    pool.run_parts(cut_evenly(len(rows), pool.n_threads), _fill_table, lam, 1.0 / scale, rows, table)
     return table
 
 

@@ -19,7 +19,7 @@ depend neither on the other documents of the group nor on the number of threads.
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from topiary.engine import streams
 from topiary.engine.contract import Array, FloatArray, IntArray
@@ -42,7 +42,6 @@ from topiary.engine.lens.moments import (
     sum_moments,
     weigh_documents,
 )
-from topiary.engine.pool import Pool, cut_evenly
 from topiary.engine.streams import draw_uniform, start_stream
 
 DRAWS = 200
@@ -51,7 +50,7 @@ _NO_EVENT = float(np.exp(-1.0))  # P(m = 0) of a Poisson variable with mean 1
 
 
 def draw_variances(
-    seed: int, shares: DocumentShares, weights: FloatArray, order: IntArray, ranges: IntArray, pool: Pool | None = None
+    seed: int, shares: DocumentShares, weights: FloatArray, order: IntArray, ranges: IntArray
 ) -> FloatArray:
     """Return the variances of the shares of groups over ``DRAWS`` Poisson-bootstrap draws.
 
@@ -65,8 +64,6 @@ def draw_variances(
         Numbers of documents; each group is a contiguous part of it, and groups may overlap.
     ranges : (G, 2) int array
         First position of each group in ``order``, and the position after its last.
-    pool : Pool, optional
-        Threads to use; the result does not depend on it.
 
     Returns
     -------
@@ -74,28 +71,18 @@ def draw_variances(
         The last column is for the rest of the documents.  Draws without any document are left out.
     """
     variances = np.zeros((len(ranges), shares.n_topics + 1))
-    if len(ranges):
-        pool = pool or Pool(1)
-        parts = [(seed, shares, weights, order, ranges, *part, variances) for part in cut_evenly(len(ranges), 16)]
-        pool.run(_draw_groups, parts)
+    _draw_groups(seed, shares, weights, order, ranges, variances)
     return variances
 
 
 @compiled
 def _draw_groups(
-    seed: int,
-    shares: DocumentShares,
-    weights: FloatArray,
-    order: Array,
-    ranges: Array,
-    first: int,
-    last: int,
-    variances: FloatArray,
+    seed: int, shares: DocumentShares, weights: FloatArray, order: Array, ranges: Array, variances: FloatArray
 ) -> None:
-    """Write the variances of groups ``first:last``."""
+    """Write the variances of all groups."""
     sums = np.empty((shares.n_topics + 1, DRAWS))
     totals, drawn = np.empty(DRAWS), np.empty(DRAWS)
-    for group in range(first, last):
+    for group in range(len(ranges)):
         sums[:] = 0.0
         totals[:] = 0.0
         for place in range(ranges[group, 0], ranges[group, 1]):
@@ -196,7 +183,6 @@ def measure_groups(
     by: Weighting = "tokens",
     selected: Array | None = None,
     moving: int = 1,
-    pool: Pool | None = None,
 ) -> GroupShares:
     """Return the share of every topic in every group of documents.
 
@@ -214,8 +200,6 @@ def measure_groups(
         Documents to count; by default all.
     moving : int
         Odd number of neighbouring groups to pool around each, for groups in an order: a moving mean.
-    pool : Pool, optional
-        Threads to use; the result does not depend on it.
 
     Returns
     -------
@@ -224,8 +208,8 @@ def measure_groups(
     """
     weights = weigh_documents(shares, by)
     groups = assign_groups(codes, selected)
-    sums = _pool_neighbours(sum_moments(shares, groups, n_groups, weights, pool), moving // 2)
-    drawn = _draw_few(shares, weights, groups, sums, moving // 2, pool)
+    sums = _pool_neighbours(sum_moments(shares, groups, n_groups, weights), moving // 2)
+    drawn = _draw_few(shares, weights, groups, sums, moving // 2)
     n_selected = len(groups) if selected is None else int(np.count_nonzero(selected))
     return estimate_shares(sums, n_selected - int(np.count_nonzero(groups >= 0)), drawn)
 
@@ -248,7 +232,7 @@ def measure_spread(
     weights = tokens[chosen].astype(np.float64) if by == "tokens" else (tokens[chosen] > 0).astype(np.float64)
     groups = assign_groups(codes, selected)[chosen]
     known = np.flatnonzero(groups >= 0)
-    table = sp.csr_array((weights[known], (groups[known], known)), shape=(n_groups, len(chosen)))
+    table = scipy.sparse.csr_array((weights[known], (groups[known], known)), shape=(n_groups, len(chosen)))
     totals = _add_neighbours(table.sum(axis=1), moving // 2)[:, None]
     with np.errstate(invalid="ignore"):
         means = [_add_neighbours(table @ each[: len(chosen)], moving // 2) / totals for each in samples.tables]
@@ -271,7 +255,7 @@ def _add_neighbours(values: Array, half: int) -> Array:
 
 
 def _draw_few(
-    shares: DocumentShares, weights: FloatArray, groups: IntArray, sums: ShareSums, half: int, pool: Pool | None
+    shares: DocumentShares, weights: FloatArray, groups: IntArray, sums: ShareSums, half: int
 ) -> FloatArray | None:
     """Return bootstrap variances (G, K) of the groups with fewer than ``MANY`` documents; None if there are none."""
     few = np.flatnonzero((sums.documents > 0) & (sums.documents < MANY))
@@ -284,7 +268,7 @@ def _draw_few(
     order = members[np.argsort(groups[members], kind="stable")]
     ranges = np.stack([np.searchsorted(groups[order], few + side) for side in (-half, half + 1)], axis=1)
     variances = np.zeros((len(sums.documents), shares.n_topics))
-    variances[few] = draw_variances(SEED, shares, weights, order, ranges, pool)[:, :-1]
+    variances[few] = draw_variances(SEED, shares, weights, order, ranges)[:, :-1]
     return variances
 
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.engine.jit import compiled
-from topiary.engine.pool import Pool, cut_rows
+from topiary.engine.pool import cut_rows
 
 Weighting: TypeAlias = Literal["tokens", "documents"]  # what a document counts: its tokens, or 1
 
 _UNIT = 1.0 / 65535.0
-_N_PIECES = 8  # a constant: with pieces by thread, the last bit would depend on the number of threads
+_N_PIECES = 8  # in which sums are computed, so that their last bits stay as they are
 
 
 class DocumentShares(NamedTuple):
@@ -97,9 +97,7 @@ def assign_groups(codes: Array, selected: Array | None = None) -> IntArray:
     return groups if selected is None else np.where(selected, groups, np.int32(-1))
 
 
-def sum_moments(
-    shares: DocumentShares, groups: IntArray, n_groups: int, weights: FloatArray, pool: Pool | None = None
-) -> ShareSums:
+def sum_moments(shares: DocumentShares, groups: IntArray, n_groups: int, weights: FloatArray) -> ShareSums:
     """Return the sums of the documents of every group.
 
     Parameters
@@ -111,32 +109,23 @@ def sum_moments(
         Number of groups, G.
     weights : (N,) float64
         Weight a_j of every document, see :func:`weigh_documents`.
-    pool : Pool, optional
-        Threads to use; by default the calling one.  The result is the same.
     """
     pieces = cut_rows(shares.starts, _N_PIECES)
     tables = np.zeros((max(len(pieces), 1), n_groups, shares.n_topics + 2, 3))
     counts = np.zeros((len(tables), n_groups), dtype=np.int64)
     parts = zip(pieces, counts, tables, strict=False)
-    total = _add_pieces(
-        _add_moments, [(shares, groups, weights, *piece, *part) for piece, *part in parts], tables, pool
-    )
+    total = _add_pieces(_add_moments, [(shares, groups, weights, *piece, *part) for piece, *part in parts], tables)
     return ShareSums(counts.sum(axis=0), total[:, -1, :2], total[:, :-1])
 
 
 def sum_products(
-    shares: DocumentShares,
-    groups: IntArray,
-    n_groups: int,
-    linear: FloatArray,
-    squared: FloatArray,
-    pool: Pool | None = None,
+    shares: DocumentShares, groups: IntArray, n_groups: int, linear: FloatArray, squared: FloatArray
 ) -> FloatArray:
     """Return the sums of multiples of shares and of their squares over the documents of every group.
 
     Parameters
     ----------
-    shares, groups, n_groups, pool
+    shares, groups, n_groups
         As in :func:`sum_moments`.
     linear : (N, p) float64
         Multiples c_ji of a document's shares.
@@ -151,15 +140,13 @@ def sum_products(
     pieces = cut_rows(shares.starts, _N_PIECES)
     tables = np.zeros((max(len(pieces), 1), n_groups, shares.n_topics + 1, linear.shape[1] + 1))
     work = [(shares, groups, linear, squared, *piece, table) for piece, table in zip(pieces, tables, strict=False)]
-    return _add_pieces(_add_entries, work, tables, pool)
+    return _add_pieces(_add_entries, work, tables)
 
 
-def _add_pieces(
-    kernel: Callable[..., None], work: list[tuple[Any, ...]], tables: FloatArray, pool: Pool | None
-) -> FloatArray:
+def _add_pieces(kernel: Callable[..., None], work: list[tuple[Any, ...]], tables: FloatArray) -> FloatArray:
     """Fill the tables, one for each piece of work, and return their sum; they are added in their order."""
-    if work:
-        (pool or Pool(1)).run(kernel, work)
+    for piece in work:
+        kernel(*piece)
     total: FloatArray = tables[0]
     for table in tables[1:]:
         total += table

@@ -22,7 +22,6 @@ from topiary.engine.contract import Array, IntArray
 from topiary.engine.lens.groups import compare_groups, measure_groups
 from topiary.engine.lens.intervals import EffectTable, GroupShares
 from topiary.engine.lens.moments import DocumentShares, Weighting
-from topiary.engine.pool import Pool
 
 NO_DATE = np.iinfo(np.int64).min
 ENOUGH = 30  # documents of a dense period
@@ -139,7 +138,6 @@ def measure_periods(
     moving: int = 1,
     by: Weighting = "tokens",
     selected: Array | None = None,
-    pool: Pool | None = None,
 ) -> GroupShares:
     """Return the share of every topic in every period, (T, K), as a moving mean of ``moving`` periods.
 
@@ -151,20 +149,15 @@ def measure_periods(
         Those of all documents, so that a selection changes the shares and not the axis.
     moving : int
         Odd number of periods; 1 does not smooth.
-    by, selected, pool
+    by, selected
         As in :func:`engine.lens.groups.measure_groups`.
     """
     n_periods = len(periods.starts) - 1
-    return measure_groups(shares, periods.codes, n_periods, by=by, selected=selected, moving=moving, pool=pool)
+    return measure_groups(shares, periods.codes, n_periods, by=by, selected=selected, moving=moving)
 
 
 def find_growth(
-    shares: DocumentShares,
-    dates: Array,
-    *,
-    by: Weighting = "tokens",
-    selected: Array | None = None,
-    pool: Pool | None = None,
+    shares: DocumentShares, dates: Array, *, by: Weighting = "tokens", selected: Array | None = None
 ) -> Growth:
     """Return what grew and what shrank: shares in the last third of the dated documents against the first third.
 
@@ -174,7 +167,7 @@ def find_growth(
         Of one layer.
     dates : (N,) int64
         Milliseconds since 1970; ``NO_DATE`` if the date is missing.
-    by, selected, pool
+    by, selected
         As in :func:`engine.lens.groups.measure_groups`.
     """
     known = dates != NO_DATE if selected is None else (dates != NO_DATE) & selected
@@ -183,7 +176,7 @@ def find_growth(
     if early < late:
         codes[known & (dates <= early)] = 0
         codes[known & (dates >= late)] = 1
-    thirds = measure_groups(shares, codes, 2, by=by, selected=selected, pool=pool)
+    thirds = measure_groups(shares, codes, 2, by=by, selected=selected)
     spans = [
         [each.min(), each.max()] if len(each) else [NO_DATE] * 2 for each in (dates[codes == 0], dates[codes == 1])
     ]

@@ -44,10 +44,10 @@ from topiary.engine.jit import compiled
 from topiary.engine.lens.groups import compare_groups, measure_groups
 from topiary.engine.lens.intervals import EffectTable
 from topiary.engine.lens.moments import DocumentShares, Weighting
-from topiary.engine.pool import Pool, cut_evenly, cut_rows
+from topiary.engine.pool import cut_evenly, cut_rows
 
 PRIOR_TOKENS = 500.0  # alpha_0
-_N_PIECES = 8  # a constant, so that the last bit does not depend on the number of threads
+_N_PIECES = 8  # in which sums are computed, so that their last bits stay as they are
 
 
 class WordSums(NamedTuple):
@@ -78,12 +78,7 @@ class WordSums(NamedTuple):
 
 
 def compare_topics(
-    shares: DocumentShares,
-    selected: Array,
-    *,
-    within: Array | None = None,
-    by: Weighting = "tokens",
-    pool: Pool | None = None,
+    shares: DocumentShares, selected: Array, *, within: Array | None = None, by: Weighting = "tokens"
 ) -> EffectTable:
     """Return the differences (K,) of the shares of topics in a selection and in the rest.
 
@@ -95,14 +90,14 @@ def compare_topics(
         The selection.
     within : (N,) bool array, optional
         The rest are the other documents of this mask; by default of all.
-    by, pool
+    by
         As in :func:`engine.lens.groups.measure_groups`.
     """
     codes = np.where(selected, 0, 1)
-    return compare_groups(measure_groups(shares, codes, 2, by=by, selected=within, pool=pool), 0, 1)
+    return compare_groups(measure_groups(shares, codes, 2, by=by, selected=within), 0, 1)
 
 
-def sum_words(counts: Counts, n_words: int, selected: Array | None = None, pool: Pool | None = None) -> WordSums:
+def sum_words(counts: Counts, n_words: int, selected: Array | None = None) -> WordSums:
     """Return the sums of the words of the selected documents.
 
     Parameters
@@ -113,15 +108,12 @@ def sum_words(counts: Counts, n_words: int, selected: Array | None = None, pool:
         Size of the vocabulary, V.
     selected : (N,) bool array, optional
         By default all documents.
-    pool : Pool, optional
-        Threads to use; the result does not depend on it.
     """
     chosen = np.ones(counts.n_documents, dtype=bool) if selected is None else np.asarray(selected, dtype=bool)
     pieces = cut_rows(counts.starts, _N_PIECES)
     tables, lengths = np.zeros((max(len(pieces), 1), n_words, 4)), np.zeros(counts.n_documents)
-    work = [(counts, chosen, *piece, lengths, table) for piece, table in zip(pieces, tables, strict=False)]
-    if work:
-        (pool or Pool(1)).run(_add_words, work)
+    for piece, table in zip(pieces, tables, strict=False):
+        _add_words(counts, chosen, *piece, lengths, table)
     total = tables[0]
     for table in tables[1:]:
         total += table

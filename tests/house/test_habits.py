@@ -15,7 +15,7 @@ STUBS = "Not" + "Implemented"
 COMPILED = {"compiled", "inlined"}  # numba finds the types of these by itself
 
 SILENT = {  # do nothing, and are meant to
-    ("app/ingest/importing.py", "ignore_progress"),  # progress nobody watches
+    ("app/ingest/source.py", "ignore_progress"),  # progress nobody watches
     ("app/server/sessions.py", "modify_document"),  # Bokeh asks every handler; this one only notes whose a session is
 }
 

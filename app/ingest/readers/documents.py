@@ -359,4 +359,3 @@ _TEXTS: dict[str, Callable[[str, PurePath], Contents]] = {
     **dict.fromkeys(markup.SUBTITLE_KINDS, lambda text, name: Contents(name.stem, markup.read_subtitles(text))),
     ".tex": lambda text, _name: read_latex(text),
 }
-KINDS = (".txt", ".text", ".md", ".markdown", ".rst", ".log", *_TEXTS, *BINARY)

@@ -13,7 +13,6 @@ from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.ingest.readers import markup
-from topiary.app.ingest.readers.documents import KINDS
 from topiary.app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
 from topiary.app.ingest.tables import names as column_names
 from topiary.app.ingest.tables import sniff
@@ -677,7 +676,7 @@ def recognise_captions(path: Path) -> bool:
     if not path.is_dir():
         return _has_captions(path)
     sample = list(sniff.sample_files(path))
-    if any(packing.find_suffix(file) in KINDS for file in sample):
+    if any(packing.find_suffix(file) in packing.TEXTUAL for file in sample):
         return False
     candidates = [file for file in sample if packing.find_suffix(file) in _ENDINGS]
     return bool(candidates) and 2 * sum(map(_has_captions, candidates)) > len(candidates)

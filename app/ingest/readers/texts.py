@@ -20,7 +20,7 @@ from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError, list_some, plural
 from topiary.app.ingest.options import NONE, ImportOptions
 from topiary.app.ingest.readers import markup
-from topiary.app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
+from topiary.app.ingest.readers.documents import BINARY, PICTURED, read_contents
 from topiary.app.ingest.readers.json import flatten
 from topiary.app.ingest.readers.markup import find_included, inline_files
 from topiary.app.ingest.source import LEFT_OUT, Contents, Reader, TextDocument, TextSource, Unreadable
@@ -34,19 +34,6 @@ from topiary.app.ingest.tables.values import Columns, find_date
 from topiary.app.ingest.text import encodings
 from topiary.app.ingest.text.encodings import WIDE, SharedEncoding
 
-TABLE_ENDINGS = (
-    ".csv",
-    ".tsv",
-    ".tab",
-    ".xlsx",
-    ".xlsm",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".parquet",
-    ".feather",
-    ".arrow",
-)
 _TITLE_LENGTH = 100  # characters
 _LARGEST = 1 << 28  # bytes of a document with pictures; a larger one is a mistake, or made to fill the memory
 _MOST_EXAMPLES = 3  # files in a note
@@ -93,8 +80,8 @@ def list_members(path: Path) -> TextMembers:
         If the path is none of these, or cannot be opened.
     """
     if path.is_file() and path.suffix.lower() != ".zip":
-        if packing.find_suffix(path) not in ("", *KINDS):
-            cause = f"is neither a text ({', '.join(KINDS)}) nor a folder or zip file of texts"
+        if packing.find_suffix(path) not in ("", *packing.TEXTUAL):
+            cause = f"is neither a text ({', '.join(packing.TEXTUAL)}) nor a folder or zip file of texts"
             raise IngestError(path, f"{cause}; leave --format out, or name the format that it has")
         return TextMembers([PurePosixPath(packing.strip_packing(path.name))], [])
     names = _list_names(path)
@@ -110,7 +97,7 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
     """
     ordered, others = list_members(path) if inside is None else inside
     if not ordered:
-        raise IngestError(path, f"has no texts in it ({', '.join(KINDS)})")
+        raise IngestError(path, f"has no texts in it ({', '.join(packing.TEXTUAL)})")
     notes: list[str] = []
     if others:
         advice = advise_exports(others) or "save such documents as .txt"
@@ -348,9 +335,9 @@ def _find_texts(path: Path, names: list[PurePosixPath]) -> list[PurePosixPath]:
 
     A read-me file next to texts without an ending is no document.
     """
-    known = [name for name in names if name.suffix.lower() in KINDS]
+    known = [name for name in names if name.suffix.lower() in packing.TEXTUAL]
     bare = [name for name in names if not name.suffix]
-    if all(name.suffix.lower() in ("", *TABLE_ENDINGS) for name in names):
+    if all(name.suffix.lower() in {"", *_TABLE_ENDINGS} - {".txt"} for name in names):
         return bare
     bare = [name for name in bare if not sniff.ABOUT.fullmatch(name.stem)]
     if not known and 2 * len(bare) < len(names):  # such as the vocabulary of a matrix
@@ -681,7 +668,7 @@ class _Described:
         """Return the fields in the name of a file; none if it does not fit the pattern."""
         if self._pattern is None:
             return {}
-        fields = self._pattern.match_name(column_names.strip_kind(file, KINDS)) or {}
+        fields = self._pattern.match_name(column_names.strip_kind(file, packing.TEXTUAL)) or {}
         return fields if fields.get(column_names.SPLIT_FIELD, "train").lower() in PARTS else {}
 
     def note_joins(self, source: TextSource, path: Path) -> None:
@@ -727,7 +714,7 @@ def _find_folder_label(file: str) -> str:
 def _propose_fields(source: TextSource, names: Sequence[str]) -> None:
     """Propose fields that could be taken from the names of files, if these are alike."""
     sample = names[:: max(1, len(names) // _SAMPLED_NAMES)]
-    names = [column_names.strip_kind(PurePosixPath(file).name, KINDS) for file in sample]
+    names = [column_names.strip_kind(PurePosixPath(file).name, packing.TEXTUAL) for file in sample]
     pattern = column_names.propose_pattern(names)
     if pattern:
         source.proposed["name_fields"] = pattern

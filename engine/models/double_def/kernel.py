@@ -53,8 +53,8 @@ def _init_units(plan: InferencePlan, table: FloatArray, matrices: tuple[Weights,
     n_upper_units = int(plan.model.offsets[-1] - plan.model.offsets[1])
     first, second = np.zeros((len(table), n_upper_units), np.float32), np.zeros((len(table), n_upper_units), np.float32)
     upper = documents.pad_matrices(plan.model, weights.compute_all_means(plan.priors[1:], matrices, plan.pool))
-    pieces = cut_evenly(len(table), PARTS)
-    plan.pool.run(documents.init_hierarchy, [(plan.model, upper, table, first, second, a, b) for a, b in pieces])
+    parts = cut_evenly(len(table), PARTS)
+    plan.pool.run_parts(parts, documents.init_hierarchy, plan.model, upper, table, first, second)
     return Params(first, second, np.zeros_like(first), np.zeros_like(second))
 
 
@@ -117,8 +117,8 @@ def step_columns(
     moved, bound = _step_upper_weights(plan, columns.matrices, value_gradient, slope_gradient, step_size)
     units = Params(*(np.empty_like(part) for part in columns.units))
     gradient /= plan.draws
-    step_arguments = (drop_first_layer(model), columns.units, gradient, step_size, units)
-    pool.run(pathwise.step_units, [(*step_arguments, a, b) for a, b in cut_evenly(len(table), PARTS)])
+    rows = cut_evenly(len(table), PARTS)
+    pool.run_parts(rows, pathwise.step_units, drop_first_layer(model), columns.units, gradient, step_size, units)
     rates /= plan.draws
     return TableColumns(moved, units), rates, total / plan.draws + bound
 

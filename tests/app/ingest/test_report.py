@@ -10,20 +10,9 @@ import pytest
 from topiary.app.ingest import vectorise
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import inspect_path
+from topiary.app.ingest.observing import Limits, Vocabulary, count_met, make_cuts
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.ingest.report import (
-    Cut,
-    Limits,
-    Report,
-    Share,
-    Vocabulary,
-    count_met,
-    list_columns,
-    list_cuts,
-    list_lines,
-    list_summary,
-    make_cuts,
-)
+from topiary.app.ingest.report import Cut, Report, Share, list_columns, list_cuts, list_lines, list_summary
 from topiary.app.ingest.tables.values import Column
 
 WORDS = ("rare", "usual", "common", "other", "everywhere")
@@ -55,7 +44,7 @@ def test_what_no_cut_takes_is_what_is_kept() -> None:
         Limits("none", 1, 0.9, 9),
     ):
         found = make_cuts(vocabulary(), limits)
-        kept = vectorise.choose_words(DOCUMENTS, TOTALS, 10, limits.min_df, limits.max_df, limits.max_words)
+        kept = vectorise.choose_words(DOCUMENTS, TOTALS, 10, limits)
         words, tokens = count_met(vocabulary())
         assert words - sum(cut.words for cut in found) == len(kept)
         assert tokens - sum(cut.tokens for cut in found) == TOTALS[kept].sum()

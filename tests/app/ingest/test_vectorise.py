@@ -19,12 +19,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from topiary.app.ingest import vectorise
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import ignore_progress, import_path, inspect_path
+from topiary.app.ingest.importing import import_path, inspect_path
 from topiary.app.ingest.memory import import_texts
 from topiary.app.ingest.new_documents import find_rules
 from topiary.app.ingest.options import ImportOptions, OptionError
 from topiary.app.ingest.report import Report
-from topiary.app.ingest.source import TextDocument
+from topiary.app.ingest.source import TextDocument, ignore_progress
 from topiary.app.ingest.text import cleaning, languages
 from topiary.app.ingest.text.cleaning import clean_text, make_word_pattern
 from topiary.app.ingest.text.words import Wording

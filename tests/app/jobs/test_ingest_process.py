@@ -7,6 +7,7 @@ import time
 import pytest
 from databases import open_filled
 
+from topiary.app.ingest import importing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import inspect_path
 from topiary.app.ingest.options import ImportOptions
@@ -122,7 +123,7 @@ def test_what_a_library_prints_is_no_news_of_the_import(db, sent, monkeypatch, c
     order = {"path": str(sent.path), "folder": str(sent.folder), "options": ImportOptions().report()}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(order)))
     monkeypatch.chdir(sent.path.parent)
-    monkeypatch.setattr(ingest_process, "import_path", noisy)
+    monkeypatch.setattr(importing, "import_path", noisy)
     monkeypatch.setattr(ingest_process, "open_database", lambda: db)
     ingest_process.main(["import"])
     said = capsys.readouterr()
@@ -145,6 +146,7 @@ def test_documents_are_appended_to_the_corpus_that_is_named(db, sent):
     assert not more.parent.exists()
 
 
+@pytest.mark.nightly
 def test_a_heap_of_tables_becomes_one_corpus(db, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     heap = tmp_path / "sent" / "documents"

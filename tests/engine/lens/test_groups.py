@@ -17,7 +17,6 @@ from topiary.engine.lens.groups import (
     tabulate_effects,
 )
 from topiary.engine.lens.moments import SampledShares, weigh_documents
-from topiary.engine.pool import Pool
 
 SHARES = make_shares(400)
 TABLE = tabulate(SHARES)[:, :-1]
@@ -41,14 +40,6 @@ def test_a_selection_is_counted_as_if_it_were_the_corpus():
     assert got.mean.tobytes() == expected.mean.tobytes()
     assert got.documents.sum() == (selected & (CODES >= 0) & (SHARES.tokens > 0)).sum()
     assert got.missing == (selected & (CODES < 0)).sum()
-
-
-@pytest.mark.parametrize("moving", [1, 3])
-def test_one_and_two_threads_give_the_same_bits(moving):
-    codes = np.arange(400) % 11  # fewer than 100 documents each, so that draws are used too
-    one, two = (measure_groups(SHARES, codes, 11, moving=moving, pool=Pool(n)) for n in (1, 2))
-    assert one.mean.tobytes() == two.mean.tobytes()
-    assert one.variance.tobytes() == two.variance.tobytes()
 
 
 def test_a_moving_mean_is_the_share_of_the_documents_around():
@@ -130,8 +121,8 @@ DRAWN_SHARES = make_shares(40)
 WEIGHTS = weigh_documents(DRAWN_SHARES, "tokens")
 
 
-def draw(order, ranges, n_threads=1, seed=1):
-    return draw_variances(seed, DRAWN_SHARES, WEIGHTS, np.asarray(order), np.asarray(ranges), Pool(n_threads))
+def draw(order, ranges, seed=1):
+    return draw_variances(seed, DRAWN_SHARES, WEIGHTS, np.asarray(order), np.asarray(ranges))
 
 
 def test_variances_are_those_of_the_plain_twin():
@@ -148,11 +139,6 @@ def test_counts_are_poisson():
     law = np.r_[stats.poisson.pmf(np.arange(6), 1.0), stats.poisson.sf(5, 1.0)]
     assert stats.chisquare(observed, law * drawn.size).pvalue > RARE
     assert abs(np.corrcoef(drawn)[np.triu_indices(300, 1)]).max() < 0.45  # of 200 draws, over 44,850 pairs
-
-
-def test_one_and_two_threads_give_the_same_bits_of_bootstrap():
-    ranges = [[first, first + 5] for first in range(30)]
-    assert draw(np.arange(40), ranges, 1).tobytes() == draw(np.arange(40), ranges, 2).tobytes()
 
 
 def test_the_draws_of_a_group_do_not_depend_on_other_documents():

@@ -5,7 +5,6 @@ import pytest
 from lens_samples import make_shares, tabulate
 
 from topiary.engine.lens.moments import assign_groups, sum_moments, sum_products, weigh_documents
-from topiary.engine.pool import Pool
 
 
 @pytest.mark.parametrize("by", ["tokens", "documents"])
@@ -22,13 +21,6 @@ def test_sums_are_those_of_the_table_of_shares(by):
         np.testing.assert_allclose(sums.totals[group], [a.sum(), (a * a).sum()])
         expected = np.stack([(a * w).sum(0), (a * a * w).sum(0), (a * a * w * w).sum(0)], axis=1)
         np.testing.assert_allclose(sums.sums[group], expected, rtol=1e-12)
-
-
-def test_one_and_two_threads_give_the_same_bits():
-    shares = make_shares(500)
-    groups = np.arange(500, dtype=np.int32) % 7
-    one, two = (sum_moments(shares, groups, 7, weigh_documents(shares, "tokens"), Pool(n)) for n in (1, 2))
-    assert one.sums.tobytes() == two.sums.tobytes()
 
 
 def test_a_document_without_tokens_has_no_weight_even_by_documents():

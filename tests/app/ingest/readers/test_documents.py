@@ -10,6 +10,7 @@ import pytest
 from ingest_samples import write
 from slow_inputs import grows_slowly
 
+from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.options import ImportOptions
@@ -23,6 +24,11 @@ from topiary.store.database import Database
 
 def read(name: str, raw: bytes | str) -> Contents:
     return read_contents(PurePath(name), raw.encode() if isinstance(raw, str) else raw, "utf-8")
+
+
+def test_every_suffix_of_documents_has_its_reader() -> None:
+    plain = {".txt", ".text", ".md", ".markdown", ".rst", ".log"}
+    assert {*packing.TEXTUAL} == plain | documents.BINARY.keys() | documents._TEXTS.keys()
 
 
 @pytest.mark.parametrize(

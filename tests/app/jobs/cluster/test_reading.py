@@ -17,8 +17,9 @@ from ingest_samples import everything, text_folder, uci, write
 from topiary.app.ingest import vectorise
 from topiary.app.ingest.appending import append_path
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.importing import ignore_progress, import_path, index_corpus
+from topiary.app.ingest.importing import import_path, index_corpus
 from topiary.app.ingest.options import ImportOptions
+from topiary.app.ingest.source import ignore_progress
 from topiary.app.jobs.cluster import reading
 from topiary.app.jobs.cluster.place import PlaceError
 from topiary.store import full_text
