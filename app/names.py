@@ -20,6 +20,7 @@ Axis: TypeAlias = Literal["minibatches", "documents", "seconds"]  # against whic
 AXES: tuple[Axis, ...] = ("minibatches", "documents", "seconds")
 UNITS = ("day", "week", "month", "quarter", "year", "decade")  # lengths of periods, as in `engine.lens.periods`
 IntervalKind: TypeAlias = Literal["documents", "topics"]  # of which differences intervals are: topics has both
+LARGEST_COUNT = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}  # units of bytes
 MODELS = {
     "sdatm": "sDATM",
@@ -130,6 +131,15 @@ def plural(n: int, noun: str, several: str = "") -> str:
     ('1 document', '2,500 categories')
     """
     return f"{n:,} {noun if n == 1 else several or f'{noun}s'}"
+
+
+def parse_count(text: str) -> int | None:
+    """Parse a number of digits only; None for other texts, and for numbers above `LARGEST_COUNT`."""
+    try:
+        value = int(text) if text.isdecimal() else LARGEST_COUNT + 1
+    except ValueError:  # Python refuses numbers of more than 4300 digits
+        return None
+    return value if value <= LARGEST_COUNT else None
 
 
 def format_signed(value: float, digits: int = 2) -> str:

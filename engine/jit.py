@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numba
 from numba.core import caching
+from numba.core.runtime.nrt import rtsys
 
 ENGINE = Path(__file__).parent
 _PACKAGE = __name__.rpartition(".")[0]  # topiary.engine
@@ -165,12 +166,21 @@ class _KernelLocator(caching._CacheLocator):  # noqa: SLF001 - numba has no publ
 
     @classmethod
     def from_function(cls, _function: Callable[..., Any], py_file: str) -> "_KernelLocator | None":
-        locator = cls(py_file)
-        try:
-            locator.ensure_cache_path()
-        except OSError:
-            return None
-        return locator
+        return _locate_kernels(py_file)
+
+
+@cache
+def _locate_kernels(source: str) -> _KernelLocator | None:
+    """Return the location of the kernels of a module; None if it cannot be written to.
+
+    It is looked at once for all of them, as every look writes a file.
+    """
+    locator = _KernelLocator(source)
+    try:
+        locator.ensure_cache_path()
+    except OSError:
+        return None
+    return locator
 
 
 class _KernelCacheImpl(caching.CompileResultCacheImpl):
@@ -179,6 +189,15 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
 
 class _KernelCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return a kernel from the disk; None if it is not there.
+
+        Numba would first load all that compiling needs, a third of a second, which it also does when it compiles.
+        """
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 def make_private_folder(root: Path, *below: str) -> Path:

@@ -54,7 +54,7 @@ def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> No
 @reads
 def read_new_points(
     connection: Connection, run: int, cursor: int = 0, *, limit: int = 10_000
-) -> tuple[list[tuple[int, Point]], int]:
+) -> tuple[list[Point], int]:
     """Return the points after ``cursor``, oldest first.
 
     Parameters
@@ -70,8 +70,7 @@ def read_new_points(
 
     Returns
     -------
-    new : list of (number, Point)
-        The points with their numbers in the store.
+    new : list of Point
     cursor : int
         The cursor for the next call.
 
@@ -82,9 +81,9 @@ def read_new_points(
     """
     rows = connection.execute(_select_later(run, cursor).limit(limit)).all()
     if len(rows) == limit:
-        return _number_points(rows), rows[-1].number
+        return _make_points(rows), rows[-1].number
     last = connection.execute(select(func.max(points.c.number)).where(points.c.run == run)).scalar()
-    return _number_points(rows), max(cursor, last or 0)
+    return _make_points(rows), max(cursor, last or 0)
 
 
 @reads
@@ -150,7 +149,7 @@ def read_points(db: Database, run: int) -> Iterator[Point]:
     while True:
         with db.read() as connection:
             rows = connection.execute(_select_later(run, cursor).limit(_AT_ONCE)).all()
-        yield from (point for _, point in _number_points(rows))
+        yield from _make_points(rows)
         cursor = rows[-1].number if rows else cursor
         if len(rows) < _AT_ONCE:
             return
@@ -181,25 +180,40 @@ def _fetch_curves(connection: Connection, name: str, which: Any) -> dict[int, li
 
 def read_last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float | None]:
     """Return the latest value of each named curve; None if there is none or it is NaN."""
-    result: dict[str, float | None] = {}
+    found = _read_last_values(connection, run, names)
+    return {name: None if np.isnan(found.get(name, np.nan)) else found[name] for name in names}
+
+
+@reads
+def read_newest_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float]:
+    """Return the latest value, which may be NaN, of each named curve that a run has, by name."""
+    return _read_last_values(connection, run, names)
+
+
+def _read_last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float]:
+    """Return the latest value of each named curve that has one, by name."""
+    found: dict[str, float] = {}
     for name in names:
-        query = select(points.c.value).where(points.c.run == run, points.c.name == name, points.c.layer == 0)
-        value = connection.execute(query.order_by(points.c.minibatch.desc(), points.c.number.desc())).scalar()
-        result[name] = None if np.isnan(_read_number(value)) else value
-    return result
+        row = connection.execute(_select_last(run, name, 0)).first()
+        if row is not None:
+            found[name] = _read_number(row.value)
+    return found
 
 
 @reads
 def read_newest(connection: Connection, run: int, name: str) -> dict[int, float]:
     """Return the newest value of a curve of each layer, by layer; empty if there is none."""
     is_curve = (points.c.run == run) & (points.c.name == name)
-    newest: dict[int, float] = {}
-    for layer in connection.execute(select(points.c.layer).where(is_curve).distinct()).scalars().all():
-        query = select(points.c.value).where(is_curve, points.c.layer == layer)
-        by_age = query.order_by(points.c.minibatch.desc(), points.c.number.desc())
-        if isinstance(layer, int):
-            newest[layer] = _read_number(connection.execute(by_age.limit(1)).scalar())
-    return dict(sorted(newest.items()))
+    layers = connection.execute(select(points.c.layer).where(is_curve).distinct()).scalars().all()
+    known = sorted(layer for layer in layers if isinstance(layer, int))
+    return {layer: _read_number(connection.execute(_select_last(run, name, layer)).scalar()) for layer in known}
+
+
+def _select_last(run: int, name: str, layer: int) -> Select[Any]:
+    """Return the query of the latest value of a curve; SQLite takes a damaged mini-batch for a later one."""
+    is_curve = (points.c.run == run) & (points.c.name == name) & (points.c.layer == layer)
+    query = select(points.c.value).where(is_curve, points.c.minibatch < int(_MOST))
+    return query.order_by(points.c.minibatch.desc(), points.c.number.desc()).limit(1)
 
 
 def _select_later(run: int, cursor: int) -> Select[Any]:
@@ -221,11 +235,11 @@ def _select_thinned(condition: Any, total: int, most: int) -> Select[Any]:
     return columns.where(points.c.number.in_(chosen)).order_by(*in_order)
 
 
-def _number_points(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
-    """Return rows as points with their numbers."""
+def _make_points(rows: Iterable[Sequence[Any]]) -> list[Point]:
+    """Return rows of :func:`_select_later` as points."""
     return [
-        (number, Point(minibatch, documents, _read_number(seconds), name, layer, _read_number(value)))
-        for number, minibatch, documents, seconds, name, layer, value in rows
+        Point(minibatch, documents, _read_number(seconds), name, layer, _read_number(value))
+        for _, minibatch, documents, seconds, name, layer, value in rows
     ]
 
 

@@ -8,6 +8,7 @@ same; `topiary check` lists the others.  A PostgreSQL server checks its own page
 import json
 import math
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -157,8 +158,12 @@ def _trust_server(*_: Any, **__: Any) -> str:
     return "true"
 
 
+@lru_cache(maxsize=128)
 def select_sound(table: Table, *columns: Any) -> Select[Any]:
-    """Return the query of the sound rows of a table, of all its columns if none are given."""
+    """Return the query of the sound rows of a table, of all its columns if none are given.
+
+    Making it takes longer than many a reading, so queries are kept.
+    """
     return select(*(columns or (table,))).where(IsSound(*table.columns))
 
 

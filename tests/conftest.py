@@ -2,13 +2,18 @@
 
 import gc
 import os
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.util import LRUCache
 
+from topiary.app.cli import main
 from topiary.app.jobs import compile_kernels
+from topiary.store import database
 
 # As the launcher starts workers, and before numpy is there: small products lose by threads.
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
@@ -39,6 +44,23 @@ def own_logs(tmp_path_factory: pytest.TempPathFactory) -> None:
 def kernels_compiled_here() -> None:
     """Kernels that a run in this process needs are compiled or loaded by it, and not by two more processes before."""
     compile_kernels.start_compilers = wraps(compile_kernels.start_compilers)(lambda request, store: [])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def made_once() -> None:
+    """Parser and SQL statements are made once for all commands and files that tests open, not for each anew."""
+    main.build_parser = cache(main.build_parser)
+    statements, make_engine = LRUCache(5000), database.create_engine
+    SQLiteDialect_pysqlite.__eq__ = lambda self, other: type(self) is type(other)
+    SQLiteDialect_pysqlite.__hash__ = lambda self: hash(type(self))
+
+    def share_statements(*arguments: Any, **named: Any) -> Any:
+        engine = make_engine(*arguments, **named)
+        if isinstance(engine.dialect, SQLiteDialect_pysqlite):
+            engine._compiled_cache = statements
+        return engine
+
+    database.create_engine = share_statements
 
 
 @pytest.fixture(scope="session")

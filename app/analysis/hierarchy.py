@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, count
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -329,11 +330,8 @@ class Hierarchy:
     @cached_property
     def light(self) -> frozenset[Node]:
         """The topics with so few tokens that their words are noise (see `engine.hierarchy.topics.find_light`)."""
-        nodes = (
-            self._nodes_in(layer, np.flatnonzero(topics.find_light(parts)))
-            for layer, parts in enumerate(self.shares, start=1)
-        )
-        return frozenset(node for each in nodes for node in each)
+        columns = map(np.flatnonzero, map(topics.find_light, self.shares))
+        return frozenset(chain.from_iterable(map(self._nodes_in, count(1), columns)))
 
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], ...]:
@@ -444,6 +442,12 @@ class Hierarchy:
         """Return the popularity of a topic as defined in the papers: ``(Phi^(l+1) ... Phi^(L) r)_k``."""
         return float(self.popularity[node.layer - 1][self.place(node)])
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether the words of its corpus are the pixels of images."""
+        shape = self.image_shape
+        return shape is not None and shape[0] * shape[1] == len(self.vocabulary)
+
     @cached_property
     def fills_tiles(self) -> bool:
         """Whether it can be drawn as tiles: it has layers to put into each other, and topics of words."""
@@ -474,8 +478,13 @@ class Hierarchy:
 
     def twin(self, node: Node) -> Node | None:
         """Return the more popular topic of which a topic is nearly the same (`engine.hierarchy.titles.find_twins`)."""
-        column = int(self._twins[node.layer - 1][self.place(node)])
-        return None if column < 0 else self.node(node.layer, column)
+        layer, cache = node.layer, self._twins
+        if layer not in cache:
+            is_usual = self.trade == topics.TRADE  # then the words shown are those by which titles are chosen
+            words = self.words[layer - 1][:, : titles.SHOWN] if is_usual else None
+            cache[layer] = titles.find_twins(self.projections[layer - 1], self.shares[layer - 1], words)
+        column = int(cache[layer][self.place(node)])
+        return None if column < 0 else self.node(layer, column)
 
     def other_words(self, node: Node, n: int) -> list[str]:
         """Return the first ``n`` words of a topic that are not in its title; all count if a user named it."""
@@ -597,6 +606,14 @@ class Hierarchy:
         found = [Relative(each.node, part / total) for each, part in zip(parents, parts, strict=True) if part > 0]
         return sorted(found, key=attrgetter("weight"), reverse=True)
 
+    def measure_everywhere(self, layer: int, words: NDArray[Any] | slice = slice(None)) -> NDArray[np.float64]:
+        """Return the share of words, by default of all, in all topics of a layer together: ``sum_k share_k w_vk``.
+
+        With linear links this is the share that the model expects in the corpus, the same for every layer; it is the
+        ``p_v`` of relevance (Sievert and Shirley, "LDAvis", ILLVI 2014).
+        """
+        return np.asarray(self.projections[layer - 1][words] @ self.shares[layer - 1], dtype=np.float64)
+
     def uses(self, node: Node, n: int = 20) -> list[UseOfTopic]:
         """Return the ``n`` (at most 20) documents that use the topic most."""
         if not self.documents:
@@ -665,13 +682,13 @@ class Hierarchy:
     @cached_property
     def _places(self) -> tuple[dict[int, int], ...]:
         """The present column of every topic by its original column, for each layer."""
-        names = self.names or tuple(np.arange(width) for width in self.widths)
-        return tuple({name: column for column, name in enumerate(each.tolist())} for each in names)
+        names = self.names or map(np.arange, self.widths)
+        return tuple(dict(zip(each.tolist(), range(len(each)), strict=True)) for each in names)
 
     @cached_property
-    def _twins(self) -> tuple[NDArray[Any], ...]:
-        """The column of the twin of every topic, -1 without one, by layer and column."""
-        return tuple(titles.find_twins(*pair) for pair in zip(self.projections, self.shares, strict=True))
+    def _twins(self) -> dict[int, NDArray[Any]]:
+        """The cache of `twin`: the column of the twin of every topic, -1 without one, by layer."""
+        return {}
 
     @cached_property
     def _edges(self) -> dict[float, list[Edge]]:
@@ -694,7 +711,8 @@ def select_words(
 ) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
     """Return the most relevant words of every topic and their weights; ``trade`` as in :attr:`Hierarchy.trade`."""
     selected = [topics.find_relevant_words(*pair, KEPT_WORDS, trade) for pair in zip(projected, parts, strict=True)]
-    return tuple(words for words, _ in selected), tuple(weights for _, weights in selected)
+    words, weights = zip(*selected, strict=True)
+    return words, weights
 
 
 def format_identity(node: Node) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 
 from topiary.app.analysis.document_table import make_title
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.word_use import measure_everywhere
 from topiary.app.ingest.new_documents import Rules, Span
 from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node
@@ -54,7 +53,7 @@ def weigh_words(hierarchy: Hierarchy, node: Node) -> FloatArray:
     """Return how much every word speaks for a topic, (V,), from 0 to 1."""
     layer, column = node.layer - 1, hierarchy.place(node)
     own = hierarchy.projections[layer][:, column] * hierarchy.shares[layer][column]
-    everywhere = measure_everywhere(hierarchy, node.layer)
+    everywhere = hierarchy.measure_everywhere(node.layer)
     return np.divide(own, everywhere, out=np.zeros(len(own)), where=everywhere > 0)
 
 

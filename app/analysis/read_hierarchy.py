@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from functools import partial
+from itertools import starmap
+from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import LEAST_RELATION, Hierarchy, WordBounds, select_words
@@ -75,11 +76,13 @@ def build_hierarchy(
     snapshot_topics = topics.unpack_topics(arrays, shown=True)
     presentation = effects.present_hierarchy(snapshot_topics)
     projected, popularity = presentation.words, presentation.popularity
-    shares = [topics.compute_shares(layer) for layer in popularity]
+    shares = [*map(topics.compute_shares, popularity)]
     words, word_weights = select_words(projected, shares)
     spread, npmi = _collect_complete(arrays, "spread", shares), _collect_complete(arrays, "npmi", shares)
     everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
-    alive = topics.collect_arrays(arrays, "alive")
+    alive, sure, low, high = map(
+        partial(topics.collect_arrays, arrays), ("alive", "sure_words", "words_low", "words_high")
+    )
     class_weights = tuple(
         centre_weights(layer)
         for layer in topics.collect_arrays(arrays, "model.class_weights")
@@ -97,15 +100,15 @@ def build_hierarchy(
         projections=projected,
         popularity=popularity,
         shares=tuple(shares),
-        order=tuple(topics.order_topics(layer) for layer in popularity),
-        ranks=tuple(topics.rank_topics(layer) for layer in popularity),
+        order=tuple(map(topics.order_topics, popularity)),
+        ranks=tuple(map(topics.rank_topics, popularity)),
         words=words,
         word_weights=word_weights,
-        titles=_read_titles(arrays, snapshot_topics, presentation, vocabulary, mark_background(spread, npmi)),
+        titles=_read_titles(arrays, snapshot_topics, presentation, vocabulary, spread, npmi),
         step_sizes=topics.collect_arrays(arrays, "step"),
         documents=topics.collect_arrays(arrays, "top_documents"),
         document_weights=topics.collect_arrays(arrays, "top_weights"),
-        alive=tuple(layer.astype(bool) for layer in alive) or tuple(layer > 0 for layer in popularity),
+        alive=tuple(layer > 0 for layer in alive or popularity),
         labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
         image_shape=image_shape,
         names=topics.collect_arrays(arrays, "names"),
@@ -116,13 +119,7 @@ def build_hierarchy(
         spread=spread,
         common_words=everywhere,
         steadiness=topics.collect_arrays(arrays, "steady"),
-        word_bounds=tuple(
-            WordBounds(*bounds)
-            for bounds in zip(
-                *(topics.collect_arrays(arrays, name) for name in ("sure_words", "words_low", "words_high")),
-                strict=True,
-            )
-        ),
+        word_bounds=tuple(starmap(WordBounds, zip(sure, low, high, strict=True))),
         edge_variances=topics.collect_arrays(arrays, "edge_variance"),
         lowers=presentation.lowers,
         linear=not snapshot_topics.links,
@@ -145,7 +142,8 @@ def _read_titles(
     found: Topics,
     presentation: effects.Presentation,
     vocabulary: Sequence[str],
-    background: Sequence[NDArray[np.bool_]],
+    spread: Sequence[NDArray[Any]],
+    npmi: Sequence[NDArray[Any]],
 ) -> tuple[NDArray[Any], ...]:
     """Return the numbers of the words of every title, by layer, which snapshots on images do not have."""
     kept = _collect_complete(arrays, "title", presentation.popularity)
@@ -153,7 +151,7 @@ def _read_titles(
         return kept
     chosen = titles.choose_titles(
         presentation,
-        background=() if found.links else background,
+        background=() if found.links else mark_background(spread, npmi),
         everywhere=arrays["everywhere"].tolist() if "everywhere" in arrays else (),
         vocabulary=vocabulary,
     )
@@ -208,23 +206,34 @@ def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
     raise NotFound(f"run {run} has no snapshot {number}; the newest is {max(row.number for row in rows)}")
 
 
-def read_hierarchy(
-    db: Database, row: RunRow, snapshot: SnapshotRow, vocabulary: tuple[str, ...] | None = None
-) -> Hierarchy:
-    """Read the hierarchy of a snapshot from the store; a ``vocabulary`` that is given is not read again."""
-    corpus = corpora.get_corpus(db, row.corpus)
-    words = corpora.read_vocabulary(db, row.corpus) if vocabulary is None else vocabulary
+class CorpusWords(NamedTuple):
+    """What the topics of a corpus are made of, which no addition changes: words, the size of images, and classes."""
+
+    vocabulary: tuple[str, ...]
+    image_shape: tuple[int, int] | None
+    classes: tuple[str, ...]
+
+
+def read_words(db: Database, corpus: int) -> CorpusWords:
+    """Read what the topics of a corpus are made of."""
+    row = corpora.get_corpus(db, corpus)
+    return CorpusWords(corpora.read_vocabulary(db, corpus), row.image_shape, row.label_names)
+
+
+def read_hierarchy(db: Database, row: RunRow, snapshot: SnapshotRow, words: CorpusWords | None = None) -> Hierarchy:
+    """Read the hierarchy of a snapshot from the store; ``words`` that are given are not read again."""
+    vocabulary, image_shape, classes = read_words(db, row.corpus) if words is None else words
     arrays, names = snapshots.load_snapshot(db, snapshot.number), notes.list_labels(db, row.number)
-    hierarchy = build_hierarchy(
-        arrays, words, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
-    )
-    edited = _list_edited(db, row.number, snapshot.minibatch, words)
+    hierarchy = build_hierarchy(arrays, vocabulary, names, row, snapshot, image_shape=image_shape, classes=classes)
+    edited = _list_edited(db, row.number, snapshot.minibatch, vocabulary)
     return replace(hierarchy, notes=read_topic_notes(db, row.number), edited=edited, step=name_step(row))
 
 
 def _list_edited(db: Database, run: int, minibatch: int, words: Sequence[str]) -> dict[Node, str]:
     """Return what edits before a snapshot have asked of topics: ``keep gold, silver; pin``."""
     made = [row for row in edits.list_edits(db, run) if row.state == edits.APPLIED and row.step < minibatch]
+    if not made:
+        return {}
     new = {-row.edit: row.topic for row in made}  # as other edits name their topics
     asked: dict[Node, list[str]] = {}
     for row in made:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.comparison import Comparison, compare
 from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
-from topiary.app.analysis.seeds import find_nearest_snapshot, find_other_seeds
+from topiary.app.analysis.seeds import find_nearest_snapshot, find_other_seeds, list_seed_runs
 from topiary.app.jobs import launcher
 from topiary.engine.contract import Topics
 from topiary.engine.hierarchy.align import Recurrence, SeedTopics, count_most, measure_recurrence
@@ -61,14 +61,6 @@ class SeedGroup(NamedTuple):
     def snapshots(self) -> tuple[int, ...]:
         """The numbers of the snapshots that are compared with the reference."""
         return tuple(snapshot.number for _, snapshot in self.ready)
-
-
-def list_seed_runs(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
-    """Return the runs that differ from a run in their seed alone, by number; of equal seeds the latest one."""
-    by_seed: dict[int, RunRow] = {}
-    for row in find_other_seeds(run, everyone):  # the latest first
-        by_seed.setdefault(row.seed, row)
-    return sorted(by_seed.values(), key=lambda row: row.number)
 
 
 def find_seed_groups(everyone: Sequence[RunRow]) -> set[int]:

@@ -337,6 +337,14 @@ def find_other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
     return sorted(runs, key=lambda row: -row.number)
 
 
+def list_seed_runs(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
+    """Return the runs that differ from a run in their seed alone, by number; of equal seeds the latest one."""
+    by_seed: dict[int, RunRow] = {}
+    for row in find_other_seeds(run, everyone):  # the latest first
+        by_seed.setdefault(row.seed, row)
+    return sorted(by_seed.values(), key=lambda row: row.number)
+
+
 def list_seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> list[tuple[RunRow, RunRow]]:
     """Return at most `MOST` pairs of runs that differ only in their seed, each with the settings of one of two runs.
 

@@ -280,12 +280,11 @@ def explain_documents(db: Database, corpus: CorpusRow, hierarchy: Hierarchy, use
     """
     if corpus.kind == "real":
         raise ValueError("how well a document is explained is measured per word, which real data do not have")
-    from topiary.app.analysis.word_use import measure_everywhere
     from topiary.engine.lens.moments import DocumentShares
     from topiary.engine.lens.typical import find_badly_explained, measure_log_rates
 
     phi = np.ascontiguousarray(hierarchy.projections[0], dtype=np.float64)
-    everywhere, measured = measure_everywhere(hierarchy, 1), []
+    everywhere, measured = hierarchy.measure_everywhere(1), []
     for first in range(0, len(use.tokens), _AT_ONCE):
         numbers = np.arange(first, min(first + _AT_ONCE, len(use.tokens)))
         part = use.layer.select_rows(numbers)

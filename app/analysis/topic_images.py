@@ -31,12 +31,6 @@ def encode_png(grey: NDArray[np.uint8]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
-def has_pictures(hierarchy: Hierarchy) -> bool:
-    """Return True if the words of the hierarchy's corpus are the pixels of images."""
-    shape = hierarchy.image_shape
-    return shape is not None and shape[0] * shape[1] == len(hierarchy.vocabulary)
-
-
 def draw_atom(hierarchy: Hierarchy, node: Node) -> NDArray[np.uint8]:
     """Draw the projection of a topic to the pixels; the heaviest pixel is white.
 

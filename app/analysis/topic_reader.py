@@ -9,7 +9,7 @@ import numpy as np
 
 from topiary.app.analysis.comparison import Comparison, compare
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at, read_hierarchy
+from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at, read_hierarchy, read_words
 from topiary.app.analysis.recurrence import SeedGroup, choose_most_seeds, find_seed_group, measure_group
 from topiary.app.analysis.seeds import (
     SeedBaseline,
@@ -37,7 +37,7 @@ from topiary.app.jobs.plan import name_step
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.hierarchy.align import Recurrence
 from topiary.engine.hierarchy.tree import Node
-from topiary.store import corpora, edits, runs, snapshots
+from topiary.store import edits, runs, snapshots
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 from topiary.store.errors import DamagedArrays, DamagedSnapshot, NotFound
@@ -126,7 +126,7 @@ class TopicReader:
         """Return the hierarchy of a snapshot."""
 
         def make() -> Hierarchy:
-            words = self.fetch("words", run.corpus, partial(corpora.read_vocabulary, self.db, run.corpus))
+            words = self.fetch("words", run.corpus, partial(read_words, self.db, run.corpus))
             return read_hierarchy(self.db, run, snapshot, words)
 
         return self.fetch("hierarchies", (run.number, snapshot.number), make)
@@ -161,8 +161,8 @@ class TopicReader:
         """Return the journal of a run, oldest first: the edits of its topics."""
         from topiary.app.analysis.journal import make_entries  # loads models, which most readers do without
 
-        words = self.fetch("words", run.corpus, partial(corpora.read_vocabulary, self.db, run.corpus))
-        return make_entries(edits.list_edits(self.db, run.number), words)
+        words = self.fetch("words", run.corpus, partial(read_words, self.db, run.corpus))
+        return make_entries(edits.list_edits(self.db, run.number), words.vocabulary)
 
     def placed_at(self, run: RunRow, minibatch: int | None = None) -> PlacedTopics:
         """Return the topics at or before a mini-batch; by default the newest ones with shares of documents.

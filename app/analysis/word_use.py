@@ -28,16 +28,6 @@ class WordUse(NamedTuple):
     part: float
 
 
-def measure_everywhere(hierarchy: Hierarchy, layer: int) -> NDArray[np.float64]:
-    """Return the share of every word in all topics of a layer together, (V,): ``sum_k share_k w_vk``.
-
-    With linear links this is the share of the word that the model expects in the corpus, the same for every layer; it
-    is the ``p_v`` of relevance (Sievert and Shirley, "LDAvis", ILLVI 2014).
-    """
-    place = layer - 1
-    return np.asarray(hierarchy.projections[place] @ hierarchy.shares[place], dtype=np.float64)
-
-
 def find_word(hierarchy: Hierarchy, text: str) -> int | None:
     """Return the number of a word of the vocabulary; None if it has no such word."""
     try:

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topiary.app.ingest.options import parse_count
+from topiary.app.names import parse_count
 
 if TYPE_CHECKING:
     from topiary.app.analysis.hierarchy import Hierarchy

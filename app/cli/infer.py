@@ -28,9 +28,10 @@ from topiary.app.ingest.new_documents import (
     explain_unknown_words,
     read_new_documents,
 )
-from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, parse_count
+from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions
 from topiary.app.jobs.plan import name_step
 from topiary.app.jobs.progress import Progress
+from topiary.app.names import parse_count
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora

@@ -19,10 +19,8 @@ from topiary.app.cli.parser import (
     read_whole,
     threads,
 )
-from topiary.app.ingest import options
 from topiary.app.machine import LARGEST_UPLOAD
 from topiary.app.names import AXES, INTERVAL, MOVING, UNIT, WEIGH, Choice
-from topiary.app.plots.request import KINDS
 
 PORTS = 65535
 MOST_WORDS = 30  # words of a topic that can be listed; a hierarchy stores no more
@@ -47,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run_command(argv: list[str]) -> int:
     """Run the command of an argument list and return its exit status, importing only the modules it needs."""
-    arguments = build_parser().parse_args(argv)
+    arguments = build_parser(argv[0] if argv else "").parse_args(argv)
     from topiary.app.jobs.run_rules import NewRunError
     from topiary.engine.settings import SettingError
     from topiary.store.errors import StoreError
@@ -71,25 +69,32 @@ def _run_command(argv: list[str]) -> int:
         return MISTAKE
 
 
-def build_parser() -> Parser:
-    """Return the parser with all subcommands."""
+def build_parser(command: str = "") -> Parser:
+    """Return the parser with all subcommands, or only with the group of subcommands of which one is given."""
     parser = Parser(prog="topiary", description="Explore what a collection of documents is about, in the browser.")
     parser.add_argument("--version", action=VersionAction, nargs=0, help="print the version of Topiary and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    _add_demo(commands)
-    _add_import(commands)
-    _add_append(commands)
-    _add_corpora(commands)
-    _add_columns(commands)
-    _add_train(commands)
-    _add_fork(commands)
-    _add_edit(commands)
-    _add_results(commands)
-    _add_notes(commands)
-    _add_inference(commands)
-    _add_control(commands)
-    _add_maintenance(commands)
-    _add_serve(commands)
+    groups = (
+        (_add_demo, "demo"),
+        (_add_import, "inspect import"),
+        (_add_append, "append"),
+        (_add_corpora, "corpora"),
+        (_add_columns, "columns"),
+        (_add_train, "train"),
+        (_add_fork, "fork"),
+        (_add_edit, "edit"),
+        (_add_results, "runs show topics quality tree compare seeds points"),
+        (_add_figure, "figure"),
+        (_add_files, "film report export refine"),
+        (_add_notes, "notes names carry"),
+        (_add_inference, "infer place classify interpolate"),
+        (_add_control, "stop pause resume delete queue log gpu"),
+        (_add_maintenance, "check backup prune"),
+        (_add_serve, "serve"),
+    )
+    own = [add for add, names in groups if command in names.split()]
+    for add in own or [add for add, _ in groups]:
+        add(commands)
     return parser
 
 
@@ -120,6 +125,8 @@ def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_import(commands: "argparse._SubParsersAction[Parser]") -> None:
+    from topiary.app.ingest import options  # names of languages, which most commands do without
+
     description = "say what an import would make of files, and store nothing"
     inspect = _add_command(commands, "inspect", "corpora.inspect", description, reads=True)
     description = "make a corpus of a file or folder, or of several files"
@@ -134,6 +141,8 @@ def _add_import(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_append(commands: "argparse._SubParsersAction[Parser]") -> None:
+    from topiary.app.ingest import options
+
     parser = _add_command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
     path_help = "file, folder or zip, or several files of one format; - reads standard input"
@@ -152,6 +161,8 @@ def _add_place(parser: Parser) -> None:
 
 def _add_import_options(parser: Parser, names: tuple[str, ...]) -> None:
     """Add options of an import, by name; those that are not typed are missing from the parsed arguments."""
+    from topiary.app.ingest import options
+
     for option in names:
         flag, text = f"--{option.replace('_', '-')}", options.HELP[option]
         kind = read_name if option == "name" else options.KINDS.get(option, str)
@@ -313,8 +324,6 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     seeds = _add_command(commands, "seeds", "show.seeds", seeds_help, reads=True)
     seeds.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     seeds.add_argument("--most", type=read_whole(0), default=10, help="topics listed a layer (default 10)")
-    _add_figure(commands)
-    _add_files(commands)
     points = _add_command(commands, "points", "show.points", "print every point of a run as CSV")
     for parser in (show, topics, quality, tree, seeds, points):
         _add_run(parser)
@@ -396,6 +405,8 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
+    from topiary.app.plots.request import KINDS
+
     figure = _add_command(commands, "figure", "show.figure", "draw a figure for a paper")
     _add_run(figure)
     figure.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
@@ -451,6 +462,8 @@ def _add_notes(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
     """Add the commands ``infer``, ``place``, ``classify`` and ``interpolate``."""
+    from topiary.app.ingest import options
+
     infer = _add_command(commands, "infer", "infer.infer", "place new documents in the topics of a run", reads=True)
     _add_run(infer)
     infer.add_argument(

@@ -8,9 +8,8 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from topiary.app.cli.console import write_output
-from topiary.app.ingest.options import LARGEST_COUNT
 from topiary.app.machine import find_version
-from topiary.app.names import SIZES
+from topiary.app.names import LARGEST_COUNT, SIZES
 
 MISTAKE = 2  # exit status after an error that the user can correct
 NEAR = 0.7  # likeness, of 1, from which a command counts as misspelled: tran is train, and dance is not place

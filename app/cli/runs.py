@@ -16,7 +16,6 @@ from topiary.app.cli.console import (
     read_settings,
     say,
 )
-from topiary.app.ingest.options import parse_count
 from topiary.app.jobs import control, launcher, logs
 from topiary.app.jobs.cluster.whole import is_on_cluster
 from topiary.app.jobs.forks import find_origin
@@ -25,7 +24,7 @@ from topiary.app.jobs.logs import list_events, read_tail
 from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.run_rules import RunRequest, describe_widths, proposes_widths
-from topiary.app.names import BROKEN
+from topiary.app.names import BROKEN, parse_count
 from topiary.engine.gpu.memory import count_bytes
 from topiary.store import corpora as corpora_of
 from topiary.store import runs

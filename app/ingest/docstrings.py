@@ -4,6 +4,7 @@ Little is imported here, as processes that read files for another one import thi
 """
 
 import ast
+import gc
 import inspect
 import os
 import re
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from multiprocessing import get_context
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +26,7 @@ from topiary.app.machine import lower_priority
 if TYPE_CHECKING:
     from topiary.app.ingest.source import Map, Progress
 
+DOCS_NAME = "python-docs"  # of the corpus of all of them
 STANDARD_LIBRARY = "standard library"
 
 _SKIPPED = {
@@ -83,13 +86,15 @@ def read_docstrings(package: Package) -> Iterator[Docstring]:
 
 def _list_sources(folder: Path) -> list[Path]:
     """Return the Python files under a folder, except tests, copies of other packages and folders with invalid names."""
-    sources = []
-    for entry in sorted(folder.iterdir()):
+    sources: list[Path] = []
+    with os.scandir(folder) as found:  # says without a look at each whether it is a folder
+        entries = sorted(found, key=attrgetter("name"))
+    for entry in entries:
         if entry.is_dir():
             if entry.name not in _SKIPPED and entry.name.isidentifier():
-                sources += _list_sources(entry)
-        elif entry.suffix == ".py" and not _TEST_FILE.fullmatch(entry.name):
-            sources.append(entry)
+                sources += _list_sources(Path(entry.path))
+        elif entry.name.endswith(".py") and not _TEST_FILE.fullmatch(entry.name):
+            sources.append(Path(entry.path))
     return sources
 
 
@@ -192,12 +197,18 @@ def collect_docstrings(
 
 @contextmanager
 def open_readers() -> Iterator["Map"]:
-    """Yield a map over processes, one for each processor; they start when it is used."""
+    """Yield a map over processes, one for each processor; they start now, to be there when it is used."""
     n_readers = min(os.cpu_count() or 1, _MOST_READERS)
-    with ProcessPoolExecutor(
-        n_readers, get_context("spawn"), initializer=lower_priority, initargs=(_NICENESS,)
-    ) as pool:
+    with ProcessPoolExecutor(n_readers, get_context("spawn"), initializer=_begin_reading) as pool:
+        for _ in range(n_readers):
+            pool.submit(bool)
         yield partial(pool.map, chunksize=_FILES)
+
+
+def _begin_reading() -> None:
+    """Prepare a process for reading: syntax trees are large and have no cycles, which the collector would look for."""
+    lower_priority(_NICENESS)
+    gc.disable()
 
 
 def read_prose(package: Package) -> list[tuple[Docstring, str]]:

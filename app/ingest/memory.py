@@ -21,14 +21,13 @@ from topiary.store import corpus_writer
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
 
-DOCS_NAME = "python-docs"
 _SHUFFLE = 1  # seed of the order of documents
 
 _NOISE = "stop_words/docstrings.txt"  # words that docstrings use whatever their subject
 
 
 def import_builtin(
-    db: Database, progress: Progress = ignore_progress, name: str = DOCS_NAME, *, map_files: Map = map
+    db: Database, progress: Progress = ignore_progress, name: str = docstrings.DOCS_NAME, *, map_files: Map = map
 ) -> CorpusRow:
     """Make a corpus of the docstrings of the standard library and of the installed packages.
 

@@ -390,18 +390,6 @@ def is_file(name: str | Path) -> bool:
         return False
 
 
-LARGEST_COUNT = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
-
-
-def parse_count(text: str) -> int | None:
-    """Parse a number of digits only; None for other texts, and for numbers above `LARGEST_COUNT`."""
-    try:
-        value = int(text) if text.isdecimal() else LARGEST_COUNT + 1
-    except ValueError:  # Python refuses numbers of more than 4300 digits
-        return None
-    return value if value <= LARGEST_COUNT else None
-
-
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
 QUOTES = {"double": '"', "single": "'", "none": ""}
 USUAL = (",", ";", "\t", "|")  # separators that are tried if the user chooses none

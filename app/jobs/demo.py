@@ -67,13 +67,11 @@ def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bo
     int
         Number of the run to show.
     """
-    from topiary.app.ingest.docstrings import open_readers
-    from topiary.app.ingest.memory import import_builtin
-
     report = Preparation(notify)
-    with ThreadPoolExecutor(1) as pool, open_readers() as map_files:
-        starting = pool.submit(_start_compilers, db.url, wait)
-        row = find_corpus(db) or import_builtin(db, report, map_files=map_files)
+    with ThreadPoolExecutor(1) as pool:
+        row = find_corpus(db)
+        starting = pool.submit(_start_compilers, db.url, wait, is_new=row is None)
+        row = row or _read_corpus(db, report)
         compilers = starting.result()
     while any(compiler.poll() is None for compiler in compilers):  # whatever its status: the worker compiles the rest
         report("Compiling the model, once", None)
@@ -90,7 +88,7 @@ def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bo
 
 def find_corpus(db: Database) -> CorpusRow | None:
     """Return the built-in corpus of a store; None if it has none."""
-    from topiary.app.ingest.memory import DOCS_NAME
+    from topiary.app.ingest.docstrings import DOCS_NAME
 
     return next((row for row in corpora.list_corpora(db) if row.name == DOCS_NAME), None)
 
@@ -112,10 +110,24 @@ def prepare_stored_demo(arguments: list[str]) -> int:
     return 0
 
 
-def _start_compilers(url: str, wait: Callable[[], object]) -> list["subprocess.Popen[bytes]"]:
-    """Start compiling the kernels of the first run as soon as `wait` returns."""
+def _read_corpus(db: Database, report: Preparation) -> CorpusRow:
+    """Import the built-in corpus; processes that read files start while this one loads what counts words."""
+    from topiary.app.ingest.docstrings import open_readers
+
+    with open_readers() as map_files:
+        from topiary.app.ingest.memory import import_builtin
+
+        return import_builtin(db, report, map_files=map_files)
+
+
+def _start_compilers(url: str, wait: Callable[[], object], *, is_new: bool) -> list["subprocess.Popen[bytes]"]:
+    """Start compiling the first run's kernels once `wait` returns, or the worker of a new one, which loads them."""
     wait()
-    return compile_kernels.start_compilers(gallery.request_kernels(gallery.FIRST.model), url)
+    kernels = gallery.request_kernels(gallery.FIRST.model)
+    compilers = compile_kernels.start_compilers(kernels, url)
+    if is_new and not compilers:
+        launcher.start_worker_ahead(url, kernels)
+    return compilers
 
 
 def _follow_process(child: "subprocess.Popen[str]") -> None:
@@ -137,4 +149,5 @@ def _follow_process(child: "subprocess.Popen[str]") -> None:
 
 
 if __name__ == "__main__":
+    vars(sys.modules["__main__"]).update(__spec__=None, __file__=None)  # else each reader would load all this again
     sys.exit(prepare_stored_demo(sys.argv[1:]))

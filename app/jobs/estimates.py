@@ -298,8 +298,7 @@ def _count_samples(run: EvaluatedRun) -> tuple[int, int]:
 
 def read_latest(db: Database, run: int) -> dict[str, float]:
     """Return the newest value of each of ``CURVES`` that a run has, by name."""
-    curves = ((name, points.read_curve(db, run, name)) for name in CURVES)
-    return {name: curve[-1][1] for name, curve in curves if curve}
+    return points.read_newest_values(db, run, CURVES)
 
 
 def read_concentrations(db: Database, row: RunRow) -> dict[str, float]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 from topiary.app.jobs import compile_kernels, launcher
-from topiary.app.jobs.forks import LABEL_MODEL, find_origin
+from topiary.app.jobs.forks import LABEL_MODEL, find_origin, format_default
 from topiary.app.jobs.new_run import create_run, fork_run
 from topiary.app.jobs.progress import Notice, Notifier, format_duration
+from topiary.app.jobs.run_rules import propose_layers
 from topiary.app.names import COMING
 from topiary.store import runs
 from topiary.store.corpus_rows import CorpusRow
@@ -165,8 +166,9 @@ def find_run(rows: Iterable[Any], corpus: int, member: GalleryRun) -> Any | None
 
 
 def create_first(db: Database, corpus: CorpusRow) -> RunRow:
-    """Write the first run of the gallery, queued."""
-    return _create(db, corpus, FIRST, launcher.choose_threads())
+    """Write the first run of the gallery, queued, with the proposed widths; trying others would delay its topics."""
+    layers = format_default(propose_layers(corpus, FIRST.model))
+    return _create(db, corpus, FIRST._replace(texts={"layers": layers}), launcher.choose_threads())
 
 
 def fill_gallery(db: Database, corpus: CorpusRow, notify: Notify, pause: Callable[[float], None] = time.sleep) -> None:
@@ -268,7 +270,7 @@ def request_kernels(model: str, layers: tuple[int, ...] | None = None, **choices
 def _create(db: Database, corpus: CorpusRow, member: GalleryRun, threads: int) -> RunRow:
     return create_run(
         db, corpus.number, model=member.model, texts=member.texts, minibatches=member.minibatches, threads=threads,
-        name=member.name, until="settled" if member is FIRST else "",
+        name=member.name, until="settled" if member.name == FIRST.name else "",
     )  # fmt: skip
 
 

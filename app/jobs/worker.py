@@ -1,15 +1,19 @@
 """The process that trains one run: ``python -P -m app.jobs.worker [--store URL] --run N``.
 
+With ``--ahead`` in place of ``--run``, it loads kernels and reads the number of the run from its standard input, so
+that it begins sooner when there is a run (:func:`app.jobs.launcher.start_worker_ahead`).
+
 It claims the run, trains it (:mod:`app.jobs.trainer`), starts the process that makes the map of its documents
 (:mod:`app.jobs.map_work`) and ends; it communicates through the store only.
 """
 
 import argparse
+import json
 import logging
 import os
 import sys
 
-from topiary.app.jobs import launcher, logs
+from topiary.app.jobs import compile_kernels, launcher, logs
 from topiary.app.jobs.claim import OUT_OF_MEMORY, SENTENCE_ERRORS, Interrupt, lacks_memory
 from topiary.app.jobs.map_work import try_start_map
 from topiary.app.jobs.trainer import train_run
@@ -23,8 +27,13 @@ def main(argv: list[str] | None = None) -> int:
     """Train one run; return the exit status: 0, 1 for invalid settings, 3 if the run cannot be claimed or stored."""
     parser = argparse.ArgumentParser(prog="topiary.app.jobs.worker", description="Train one run of a store.")
     parser.add_argument("--store", help="URL or path of the store (default: TOPIARY_STORE, or your data folder)")
-    parser.add_argument("--run", required=True, type=int, help="number of the run")
+    either = parser.add_mutually_exclusive_group(required=True)
+    either.add_argument("--run", type=int, help="number of the run")
+    either.add_argument("--ahead", help="JSON of the kernels to load, before standard input names the run")
     arguments = parser.parse_args(argv)
+    run = arguments.run or _await_run(arguments.ahead)
+    if not run:
+        return 0
     logging.basicConfig(
         format="%(asctime)s  %(message)s", datefmt="%Y-%m-%d %H:%M:%S"
     )  # the format of `logs.write_line`
@@ -36,10 +45,12 @@ def main(argv: list[str] | None = None) -> int:
         logs.write_line(str(error))
         return LOST
     interrupt.db = db
+    if arguments.ahead:
+        _write_to_log(db.url, run)
     status, store_works = 0, True
-    logs.write_line(f"run {arguments.run}: process {os.getpid()} begins")
+    logs.write_line(f"run {run}: process {os.getpid()} begins")
     try:
-        train_run(db, arguments.run, interrupt=interrupt)
+        train_run(db, run, interrupt=interrupt)
     except StoreError as error:
         logs.write_line(str(error))
         status, store_works = LOST, isinstance(error, (Conflict, DamagedRow, LostClaim, NotFound))
@@ -54,11 +65,26 @@ def main(argv: list[str] | None = None) -> int:
     finally:
         if store_works:  # without a usable store, workers would start each other for ever
             if not status:  # else another worker may have trained the run, and starts it
-                try_start_map(db, arguments.run)
+                try_start_map(db, run)
             _start_next(db)
         db.close()
-    logs.write_line(f"run {arguments.run}: process {os.getpid()} ends")
+    logs.write_line(f"run {run}: process {os.getpid()} ends")
     return status
+
+
+def _await_run(text: str) -> int:
+    """Load kernels and return the number of the run, once it is known; 0 if the process that knows it has ended."""
+    kernels = compile_kernels.KernelRequest(**json.loads(text))
+    for part in compile_kernels.PARTS:
+        compile_kernels.compile_here(kernels, part)
+    return int(sys.stdin.readline() or 0)
+
+
+def _write_to_log(db_url: str, run: int) -> None:
+    """Write to the log of a run from now on."""
+    with logs.open_log(db_url, run) as log:
+        for output in (sys.stdout, sys.stderr):
+            os.dup2(log.fileno(), output.fileno())
 
 
 def _start_next(db: Database) -> None:

@@ -130,8 +130,8 @@ class Cache(Generic[CacheKey, CacheValue]):
 
 def count_bytes(hierarchy: Hierarchy) -> int:
     """Return the size of a hierarchy's arrays in bytes, counting shared arrays once."""
-    arrays = {id(array): array for array in (*hierarchy.phi, *hierarchy.projections)}  # the lowest layer is in both
-    return sum(int(array.nbytes) for array in arrays.values())
+    own = hierarchy.projections[1:] if hierarchy.projections[0] is hierarchy.phi[0] else hierarchy.projections
+    return sum(map(attrgetter("nbytes"), (*hierarchy.phi, *own)))
 
 
 def count_value_bytes(values: Array) -> int:

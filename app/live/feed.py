@@ -173,7 +173,7 @@ class Feed:
     def runs(self) -> tuple[RunRow, ...]:
         """Return every run, newest first."""
         with self._lock:
-            return tuple(sorted(self._rows.values(), key=lambda row: -row.number))
+            return tuple(reversed(self._rows.values()))
 
     def run(self, number: int) -> RunRow | None:
         """Return a run; None if there is none of that number."""
@@ -344,7 +344,7 @@ class Feed:
         states = {n: launcher.find_state(row) for n, row in rows.items()}
         with self._lock:
             old, old_states = self._rows, self._states
-            self._rows, self._states = rows, states
+            self._rows, self._states = rows, states  # oldest first
             for number in old.keys() - rows.keys():
                 self._histories.drop(number)
                 for cache in (self._latest, self._sparks, self._latest_values):
@@ -380,7 +380,7 @@ class Feed:
             added = history.points
         while True:
             batch, cursor = points.read_new_points(self.db, history.run, history.cursor, limit=CHUNK)
-            added += history.add(point for _, point in batch)
+            added += history.add(batch)
             history.cursor = cursor
             if len(batch) < CHUNK:
                 return added
@@ -410,7 +410,7 @@ class Feed:
     def _prepare(self, number: int) -> None:
         """Build the newest hierarchy, then notify the sessions, which find it in the cache."""
         try:
-            self._hierarchy(number, snapshots.find_latest(self.db, number))
+            self._hierarchy(number, self.latest(number))
         except TROUBLE as error:
             log.warning("the newest snapshot of run %d cannot be read: %s", number, error)
         self._listeners.wake(Tick(snapshots=frozenset({number})))

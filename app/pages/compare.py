@@ -28,7 +28,6 @@ from topiary.app.analysis.seeds import (
     is_below_range,
     measure_seed_spread,
 )
-from topiary.app.analysis.topic_images import has_pictures
 from topiary.app.export import comparison as files
 from topiary.app.live.ticks import Tick
 from topiary.app.pages import compare_reading
@@ -428,7 +427,7 @@ class ComparePage(TreePage):
         for side, svg in svgs.items():
             node = selected.on(side) if selected else None
             self._trees[side].param.update(svg=svg, note="", selected=format_identity(node) if node else "")
-        self._legend.html = table.draw_edge_legend(picture.changes, changes, words=not has_pictures(comparison.b))
+        self._legend.html = table.draw_edge_legend(picture.changes, changes, words=not comparison.b.has_pictures)
         self._edges.html = table.list_edge_changes(comparison, changes)
 
     def _draw_settings(self) -> None:

@@ -17,8 +17,10 @@ from topiary.app.pages.documents_reading import (
     Failure,
     Placement,
     PlacementRequest,
+    Surroundings,
     choose_documents,
     find_kind,
+    find_neighbours,
     must_compile_kernels,
     place_document,
     read_listed,
@@ -29,7 +31,6 @@ from topiary.app.pages.documents_table import DocumentTable
 from topiary.app.pages.interpolation import Interpolation
 from topiary.app.pages.map_tab import MapTab
 from topiary.app.pages.messages import MessagePart, on
-from topiary.app.pages.nearest import Surroundings, find_neighbours
 from topiary.app.pages.notes import DocumentNotes
 from topiary.app.pages.session import Context, to_query
 from topiary.app.views.documents import documents_form as form

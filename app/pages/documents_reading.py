@@ -17,12 +17,12 @@ from topiary.app.analysis.document_table import (
     make_title,
     select_documents,
 )
-from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.hierarchy import Hierarchy, Neighbour
 from topiary.app.analysis.inference import DocumentInference, DocumentTopics, find_telling_layer, must_compile
 from topiary.app.analysis.passages import find_contexts
 from topiary.app.analysis.read_hierarchy import find_snapshot
-from topiary.app.analysis.shares import RankedDocuments, explain_no_shares
-from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
+from topiary.app.analysis.shares import RankedDocuments, explain_no_shares, find_nearest
+from topiary.app.analysis.topic_images import draw_picture_uri
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.errors import IngestError
 from topiary.app.ingest.new_documents import read_new_text
@@ -38,6 +38,7 @@ from topiary.app.views.explore.detail import cut_excerpt
 from topiary.app.views.filters import describe_moment
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy import paths
+from topiary.engine.hierarchy.paths import cut_shares
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs, shares
 from topiary.store.corpora import Document
@@ -50,6 +51,7 @@ PATHS = 8  # paths shown of a document
 FOUND = 8  # documents shown of a search
 SOME = 3  # documents offered at first
 DRAWN = 24  # documents drawn at random to find two of different classes
+NEAREST = 8  # shown
 
 
 def read_text(packed: str, name: str) -> str:
@@ -400,7 +402,7 @@ def _make_answer(
         spots=spots,
         theta=placed.theta,
         shares=placed.shares,
-        rates=phi[0] @ placed.theta[0] if has_pictures(hierarchy) else None,
+        rates=phi[0] @ placed.theta[0] if hierarchy.has_pictures else None,
         paths=[
             paths.Path(tuple(hierarchy.node(*column) for column in path.nodes), path.share)
             for path in inference.find_paths(placed, PATHS)
@@ -479,3 +481,53 @@ class DocumentSearch:
         if request == self._request:
             self.search = SearchState(request[1], *results)
             self._changed()
+
+
+class Surroundings(NamedTuple):
+    """The nearest documents, or the progress of placing documents to compare with.
+
+    ``layer`` is the layer whose topics are compared; ``stored`` says whether the shares of all documents are stored, so
+    that none had to be placed.
+    """
+
+    done: int
+    total: int
+    nearest: list[ListedDocument] | None
+    layer: int = 1
+    stored: bool = False
+
+
+def find_neighbours(context: Context, inferred: Placement, layer: int) -> Surroundings:
+    """Return the documents nearest to one by the topics of a layer.
+
+    They are sought among all documents if the shares of these are stored.  If not, the next block of a part of the
+    corpus is placed, and the nearest of them are found after the last block, by the topics of layer 1.
+    """
+    hierarchy, answer = inferred.hierarchy, inferred.answer
+    found = context.reader.find_shares(hierarchy.run, hierarchy.snapshot)
+    if found is not None:
+        layer = min(layer, hierarchy.n_layers)
+        use = context.reader.read_use(found, layer)
+        if 0 <= answer.document < found.documents:
+            one = use.layer.select_rows(np.array([answer.document]))
+        else:
+            one = LayerShares(*cut_shares(answer.shares[layer - 1][None, :]))
+        neighbours = find_nearest(use, one, NEAREST, without=answer.document)
+        return Surroundings(
+            found.documents, found.documents, _list_neighbours(context, inferred, neighbours), layer, stored=True
+        )
+    near = context.feed.places.neighbourhood(hierarchy.run, hierarchy.snapshot)
+    if not near.ready:
+        near.advance()
+    nearest = None
+    if near.ready:
+        neighbours = near.find_nearest(answer.shares[0], NEAREST, without=answer.document)
+        nearest = _list_neighbours(context, inferred, neighbours)
+    return Surroundings(near.done, len(near.numbers), nearest)
+
+
+def _list_neighbours(context: Context, inferred: Placement, neighbours: Sequence[Neighbour]) -> list[ListedDocument]:
+    corpus = inferred.inference.corpus.number
+    documents = corpora.read_documents(context.db, corpus, [neighbour.document for neighbour in neighbours])
+    rows = describe_documents(context, corpus, documents)
+    return [row._replace(distance=neighbour.distance) for row, neighbour in zip(rows, neighbours, strict=True)]

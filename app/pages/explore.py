@@ -1,6 +1,6 @@
 """The page that explores a run's topics: a list, a tree and details, which share one selection."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -40,9 +40,8 @@ from topiary.app.pages.refining import CloserLooks, CorpusRefiner
 from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
 from topiary.app.pages.session import CHOICES, DEFAULTS, Context
-from topiary.app.pages.topic_documents import TopicDocuments
+from topiary.app.pages.topic_documents import TopicDocuments, TopicTrends
 from topiary.app.pages.topic_names import NameProposer
-from topiary.app.pages.topic_trends import TopicTrends
 from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.explore.cards import (
     SearchResult,
@@ -77,11 +76,12 @@ from topiary.app.views.explore.detail import (
     draw_topic,
 )
 from topiary.app.views.filters import draw_selection
-from topiary.app.views.save_report import ReportScope, list_report_scopes
+from topiary.app.views.save_dialogs import ReportScope, list_report_scopes
 from topiary.app.views.tree.layout import WIDE
 from topiary.app.views.tree.map_svg import MapChoice, draw_map
 from topiary.app.views.tree.opening import (
     RULES,
+    USUAL,
     Detail,
     choose_first_roots,
     choose_main_roots,
@@ -154,9 +154,10 @@ class ExplorePage(TreePage):
         self._seeds = SeedReader(context)
         self._selection = SelectionReader(context)
         self._child = ""
+        self._panel: tuple[int, Node] | None = None  # the run and the topic that the panel is about
         self._opening: tuple[Hierarchy, float] | None = None  # a hierarchy, and the threshold at which it opens
         self._listed: tuple[int, Node | None] = (0, None)  # as `_find_listed` returned it for the list on screen
-        self._scopes: Mapping[str, ReportScope] = {}  # what a report can be about, as the dialog says
+        self._scopes: tuple[tuple[str, ReportScope], ...] = ()  # what a report can be about, as the dialog says
         self._reports = ReportSaver(context, self._tree, self._find_report_subject)
         self._tables = TableSaver(context, lambda: self._controls)
         self._refine = CorpusRefiner(context, self._redraw_detail)
@@ -184,7 +185,7 @@ class ExplorePage(TreePage):
         view = self._view
         choice = TreeChoice(
             self._list_roots(),
-            self._choose_threshold(),
+            self._choose_threshold() if self._detail_rule == "paper" else USUAL,
             view.direction,
             view.part,
             closed=frozenset(parse_identities(view.closed)),
@@ -445,6 +446,8 @@ class ExplorePage(TreePage):
             self._clear_run()
         if changed & {"run", "layer", "topic"}:
             self._word = None
+        if "run" in changed:
+            self._child = ""
         shown = self._original
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
@@ -472,7 +475,7 @@ class ExplorePage(TreePage):
         hierarchy = self._context.feed.get_cached_hierarchy(run, snapshot or None)
         if hierarchy is not None:
             self._take((run, snapshot), hierarchy)
-        if run:
+        if run and (hierarchy is None or not self._child):
             work = partial(fetch_hierarchy, self._context, run, snapshot)
             self._latest.send((run, snapshot), work, self._receive)
 
@@ -499,14 +502,15 @@ class ExplorePage(TreePage):
 
     def _add_selection(self, original: Hierarchy) -> Hierarchy:
         """Return a hierarchy as it is shown: with the shares in the selected documents, and words by the relevance."""
-        return self._selection.add(original, self._select_documents).choose_words(self._view.relevance)
+        shown = self._selection.add(original, self._select_documents) if self._view.where else original
+        return shown.choose_words(self._view.relevance)
 
     def _clear_run(self) -> None:
         """Clear the state that belongs to the run shown before."""
         self._kept_topic.hold(None)
         self._hierarchy = self._original = self._previous = self._drawing = None
         self._first_roots = ()
-        self._finding, self._word, self._scopes = SearchResult(""), None, {}
+        self._finding, self._word, self._scopes = SearchResult(""), None, ()
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
         """Show a hierarchy if it answers the present request; keep topics in the picture if its snapshot is newer."""
@@ -520,19 +524,24 @@ class ExplorePage(TreePage):
             self._kept_topic.hold(self._find_selected_in_picture())
         chosen = self._add_selection(hierarchy)
         self._original, self._hierarchy = hierarchy, chosen
-        roots = self._choose_first_roots(hierarchy)
-        # topics stay in the picture while their ranks change only a little
-        nodes = list_top_topics(hierarchy)
+        if not self._keeps_first_roots(hierarchy):
+            self._first_roots = self._choose_first_roots(hierarchy)
+        self._draw_all(patient=is_newer)
+
+    def _keeps_first_roots(self, hierarchy: Hierarchy) -> bool:
+        """Return whether the roots stay in the picture because their ranks have changed only a little."""
+        if not (kept := self._first_roots):
+            return False
         if self._detail_rule == "paper":
             nodes = list_joined_topics(hierarchy, self._choose_threshold())
-        popular = nodes[: 2 * len(roots)]
-        if not self._first_roots or not {*self._first_roots} <= {*popular}:
-            self._first_roots = roots
-        self._draw_all()
+        else:
+            nodes = list_top_topics(hierarchy)
+        return {*kept} <= {*nodes[: 2 * len(kept)]}
 
     # ------------------------------------------------------------- drawing
 
-    def _draw_all(self, *, tree: bool = True) -> None:
+    def _draw_all(self, *, tree: bool = True, patient: bool = False) -> None:
+        """Draw what is on screen; ``patient`` is explained in `_draw_detail`."""
         if self._hierarchy is None:
             self._draw_nothing()
             return
@@ -544,7 +553,7 @@ class ExplorePage(TreePage):
         self._draw_marks(hierarchy)
         self._draw_controls(hierarchy)
         self._draw_list(hierarchy)
-        self._draw_detail(hierarchy)
+        self._draw_detail(hierarchy, patient=patient)
 
     def _draw_selection(self) -> None:
         """Draw what depends on the selected topic: its panel and its marks, and the list if that has other topics."""
@@ -553,7 +562,7 @@ class ExplorePage(TreePage):
         self._draw_marks(self._hierarchy)
         if self._find_listed(self._hierarchy) != self._listed:
             self._draw_list(self._hierarchy)
-        self._draw_detail(self._hierarchy)
+        self._redraw_detail()
 
     def _find_listed(self, hierarchy: Hierarchy) -> tuple[int, Node | None]:
         """Return the layer that is listed, and the topic that is listed only because it is selected."""
@@ -666,7 +675,8 @@ class ExplorePage(TreePage):
             answer=answer,
             reading=reading,
         )
-        rows = draw_selection(self._selection.answer) + self._looks.draw_origin(hierarchy.run)
+        selection = draw_selection(self._selection.answer) if self._view.where else ""
+        rows = selection + self._looks.draw_origin(hierarchy.run)
         self._controls.html = draw_controls(hierarchy, self.choice, state) + rows
 
     def _draw_marks(self, hierarchy: Hierarchy) -> None:
@@ -692,11 +702,11 @@ class ExplorePage(TreePage):
         return LISTED in split_tab(self._view.tab) or bool(self._view.search.strip())
 
     def _draw_list(self, hierarchy: Hierarchy) -> None:
-        choice, self._listed = self.choice, self._find_listed(hierarchy)
+        self._listed = self._find_listed(hierarchy)
         if not self._is_listed():
             self._list.html = self._draw_rows(hierarchy)
             return
-        marks = TopicMarks(self._find_selected(), frozenset(choice.roots), light=self._view.light == "shown")
+        marks = TopicMarks(self._find_selected(), frozenset(self.choice.roots), light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
         self._list.html = draw_topic_list(hierarchy, self._listed[0], marks, finding)
 
@@ -709,7 +719,9 @@ class ExplorePage(TreePage):
         rows = list_tree_rows(hierarchy, self._drawing.part, self.choice.direction)
         return draw_rows(hierarchy, rows, self._find_selected())
 
-    def _draw_detail(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
+    def _draw_detail(self, hierarchy: Hierarchy, *, focus: bool = False, patient: bool = False) -> None:
+        """Draw the panel; with ``patient`` that of the same topic stays until its documents have been read."""
+        before, self._panel = self._panel, None
         if self._word is not None:
             self._detail.html = draw_word_card(hierarchy, self._word, focus=focus)
             return
@@ -723,7 +735,9 @@ class ExplorePage(TreePage):
             return
         documents = self._documents.of(hierarchy, node, self._redraw_detail) if hierarchy.documents else []
         trend = self._trends.of(hierarchy, node, self._redraw_detail)
-        hierarchy = self._add_seeds(hierarchy)
+        self._panel = hierarchy.run, node
+        if patient and documents is None and before == self._panel:
+            return
         roots, drawing = self.choice.roots, self._drawing
         state = PanelState(
             root=node in roots, alone=(node,) == roots, drawn=drawing is None or node in drawing.part.nodes,
@@ -740,9 +754,9 @@ class ExplorePage(TreePage):
         """Return a hierarchy with what comes back of it with other seeds; once that is measured, all is drawn again."""
         return self._seeds.add(hierarchy, self._draw_all)
 
-    def _redraw_detail(self) -> None:
+    def _redraw_detail(self, *, focus: bool = False) -> None:
         if self._hierarchy is not None:
-            self._draw_detail(self._hierarchy)
+            self._draw_detail(self._add_seeds(self._hierarchy), focus=focus)
 
     def _redraw_controls(self) -> None:
         if self._hierarchy is not None:
@@ -777,7 +791,7 @@ class ExplorePage(TreePage):
         if self._hierarchy is None or (not word and self._word is None):
             return
         self._word = WordPassages(word) if word in self._hierarchy.vocabulary else None
-        self._draw_detail(self._hierarchy, focus=True)
+        self._redraw_detail(focus=True)
         if self._word is not None:
             work = partial(find_passages, self._context, self._view.run, word, lambda: self._is_word_shown(word))
             self._context.aside(work, self._receive_passages)
@@ -786,9 +800,9 @@ class ExplorePage(TreePage):
         return self._word is not None and self._word.word == word
 
     def _receive_passages(self, found: WordPassages) -> None:
-        if self._is_word_shown(found.word) and self._hierarchy is not None:
+        if self._is_word_shown(found.word):
             self._word = found
-            self._draw_detail(self._hierarchy)
+            self._redraw_detail()
 
     def _find_report_subject(self) -> ReportSubject | None:
         """Return what a report would be about; filters change the shares on screen, but not what a report says."""
@@ -808,7 +822,7 @@ class ExplorePage(TreePage):
     def _offer_report(self, hierarchy: Hierarchy) -> None:
         """Draw the topics that a report can be about in its dialog, which has been opened."""
         subject = self._find_report_subject()
-        self._scopes = {} if subject is None else subject.scopes
+        self._scopes = () if subject is None else tuple(subject.scopes.items())
         self._draw_controls(self._add_seeds(hierarchy))
 
     @on("save")

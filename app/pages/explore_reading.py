@@ -105,8 +105,10 @@ def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
 
 def explain_threshold(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     """Explain why the threshold that was proposed is not the usual one; empty if it is, or is not used."""
+    if choice.detail != "paper" or choice.threshold == USUAL:
+        return ""
     opening = find_opening_threshold(hierarchy)
-    if choice.detail != "paper" or choice.threshold != opening or opening == USUAL:
+    if choice.threshold != opening:
         return ""
     return f"Shown at the threshold {opening:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 

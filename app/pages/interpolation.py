@@ -8,7 +8,7 @@ import numpy as np
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.inference import DocumentTopics, decode_line
-from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
+from topiary.app.analysis.topic_images import draw_picture_uri
 from topiary.app.pages.components import Board
 from topiary.app.pages.documents_reading import DocumentSearch, Failure, LineEnds, choose_pair, place_ends, try_work
 from topiary.app.pages.messages import MessagePart, on
@@ -135,7 +135,7 @@ class Interpolation(MessagePart):
 
 
 def _draw_picture(hierarchy: Hierarchy, placed: DocumentTopics) -> str:
-    if not has_pictures(hierarchy):
+    if not hierarchy.has_pictures:
         return ""
     pixels = np.zeros(len(hierarchy.vocabulary))
     pixels[placed.words] = placed.counts

@@ -29,10 +29,10 @@ from topiary.app.jobs.run_rules import (
 )
 from topiary.app.jobs.topic_guide import read_lines
 from topiary.app.live.feed import TROUBLE
-from topiary.app.pages import form_fields, run_fields
+from topiary.app.pages import form_fields
 from topiary.app.pages.components import Board
+from topiary.app.pages.form_fields import GOOD, GUIDE, MODEL_GROUP, OWN, QUICK, UNTIL_GOOD, WITH_LABELS
 from topiary.app.pages.messages import MessagePart, on
-from topiary.app.pages.run_fields import GOOD, GUIDE, MODEL_GROUP, OWN, QUICK, UNTIL_GOOD, WITH_LABELS
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.runs.new_run_form import FormField, draw_new_run_form, draw_no_form, name_labels
 from topiary.engine import models, settings
@@ -194,10 +194,10 @@ class NewRunForm(MessagePart):
         model = self._choose_model(offer)
         config = models.load(model).Config
         texts = self._list_filled_values(model)
-        checks = {name: run_fields.check_settings(config, {name: text}, alone=True) for name, text in texts.items()}
+        checks = {name: form_fields.check_settings(config, {name: text}, alone=True) for name, text in texts.items()}
         errors = {name: sentence for name, sentence in checks.items() if sentence}
         errors |= self._check_empty_fields(model)
-        if not errors and (sentence := run_fields.check_settings(config, texts, alone=False)):
+        if not errors and (sentence := form_fields.check_settings(config, texts, alone=False)):
             name = sentence.partition(" ")[0]
             errors[name if name in texts else ""] = sentence
         errors |= self._check_common_fields()
@@ -206,7 +206,7 @@ class NewRunForm(MessagePart):
         request = None if errors else self._make_request(offer, model, texts)
         if request is not None:
             corpus = next(row for row in offer.corpora if row.number == request.corpus)
-            errors = list_objections(corpus, request) | run_fields.check_goal(corpus, request)
+            errors = list_objections(corpus, request) | form_fields.check_goal(corpus, request)
             errors |= self._check_guide(corpus, request)
         labels = self._list_labels()
         return {name: name_labels(sentence, labels) for name, sentence in errors.items()}, None if errors else request
@@ -424,9 +424,9 @@ class NewRunForm(MessagePart):
         folded += [field for field in common if field.group != MODEL_GROUP] + advanced + [place]
         self.board.html = draw_new_run_form(
             first,
-            [] if offer.origin or not offer.corpora else run_fields.list_goals(self._get_corpus(offer)),
+            [] if offer.origin or not offer.corpora else form_fields.list_goals(self._get_corpus(offer)),
             self._choose_goal(),
-            [] if offer.origin else [run_fields.make_guide_field(self._texts.get(GUIDE, ""), errors.get(GUIDE, ""))],
+            [] if offer.origin else [form_fields.make_guide_field(self._texts.get(GUIDE, ""), errors.get(GUIDE, ""))],
             folded,
             (errors.get("goal", ""), errors.get("", "")),
             ready=not errors,
@@ -439,11 +439,11 @@ class NewRunForm(MessagePart):
     ) -> tuple[list[FormField], list[FormField]]:
         """Return the fields of every model: those at the top of the form, and those among the folded ones."""
         origin = offer.origin
-        corpus_field = run_fields.make_corpus_field(offer.corpora, self._choose_corpus(offer), origin)
-        model_field = run_fields.make_model_field(model, offer.titles)
-        presets = run_fields.make_preset_fields(model, self._choose_preset(model))
+        corpus_field = form_fields.make_corpus_field(offer.corpora, self._choose_corpus(offer), origin)
+        model_field = form_fields.make_model_field(model, offer.titles)
+        presets = form_fields.make_preset_fields(model, self._choose_preset(model))
         texts = {name: self._texts.get(name, text) for name, text in self._list_defaults().items()}
-        own = run_fields.make_own_fields(texts, self._describe_length(offer, model))
+        own = form_fields.make_own_fields(texts, self._describe_length(offer, model))
         if origin is not None:  # nothing else settles the model of a fork
             first, folded = [corpus_field, model_field], own
         else:

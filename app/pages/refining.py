@@ -178,7 +178,9 @@ class CloserLooks:
             self._pending = subject
             work = partial(read_closer_look, self._context, hierarchy, node, subject[3])
             self._context.later(work, partial(self._receive, subject), self._fail)
-        return draw_closer_look(node, self._look if subject == self._subject else None, busy=busy)
+        if self._look is None or subject != self._subject:
+            return ""
+        return draw_closer_look(node, self._look, busy=busy)
 
     def count(self, hierarchy: Hierarchy, node: Node, least: float) -> int:
         """Return how many documents have at least so much of a topic; 0 while that is not known."""
@@ -200,11 +202,9 @@ class CloserLooks:
 
     def _stamp_runs(self) -> tuple[object, ...]:
         """Return what changes when there are more runs, or when those that refine the topic have other topics."""
-        feed = self._context.feed
-        refining = [] if self._look is None else [each.number for each in self._look.refining]
-        latest = [feed.latest(number) for number in refining]
-        newest = (0 if each is None else each.number for each in latest)
-        return len(feed.runs()), *zip(refining, map(feed.state, refining), newest, strict=True)
+        feed, look = self._context.feed, self._look
+        numbers = () if look is None else (each.number for each in look.refining)
+        return len(feed.runs()), *((number, feed.state(number), feed.latest(number)) for number in numbers)
 
     def _on_tick(self, _: Tick) -> None:
         if self._subject is not None and self._context.view.page == "explore" and self._stamp != self._stamp_runs():

@@ -14,8 +14,7 @@ from topiary.app.pages.components import Board, TreeView
 from topiary.app.pages.filters import find_placed
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import LONGEST_QUERY, Context, cut_view
-from topiary.app.views.save_report import QUOTATIONS, ReportScope
-from topiary.app.views.save_table import FORMATS, SAVED_TABLES
+from topiary.app.views.save_dialogs import FORMATS, QUOTATIONS, SAVED_TABLES, ReportScope
 from topiary.app.views.text import end_sentence
 from topiary.app.views.tree.picture import TreeChoice
 from topiary.app.views.trends.controls import MeasuredBy

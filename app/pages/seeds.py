@@ -10,7 +10,8 @@ import numpy as np
 from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.recurrence import MixingFigure, SeedGroup, list_seed_runs, measure_mixing
+from topiary.app.analysis.recurrence import MixingFigure, SeedGroup, measure_mixing
+from topiary.app.analysis.seeds import list_seed_runs
 from topiary.app.live.ticks import Tick
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on

@@ -17,9 +17,9 @@ from tornado.iostream import StreamClosedError
 from tornado.routing import Matcher
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
-from topiary.app.ingest.options import parse_count
 from topiary.app.jobs.uploads import Downloads, IncomingFile, UploadLimitError, Uploads
 from topiary.app.live.cache import Cache
+from topiary.app.names import parse_count
 from topiary.app.pages.map_reading import POINTS
 from topiary.app.server.access import Authentication
 from topiary.app.server.hosts import ServeError, send_sentence

@@ -101,7 +101,7 @@ def _make_environment() -> Environment:
     # Forms are drawn without these, which load the compiler.
     from topiary.app.analysis.hierarchy import REASONS, format_identity
     from topiary.app.analysis.notes import sign_note
-    from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+    from topiary.app.analysis.topic_images import draw_atom_uri
     from topiary.engine.hierarchy.titles import SHOWN, TWIN
     from topiary.engine.hierarchy.topics import TRADE
     from topiary.engine.lens.typical import LISTED
@@ -143,7 +143,6 @@ def _make_environment() -> Environment:
         "WEIGH": names.WEIGH,
         "atom": draw_atom_uri,
         "choice": _mark(markup.draw_choice),
-        "has_pictures": has_pictures,
         "plural": names.plural,
         "tip": text.describe_origin,
         "icon": _mark(markup.draw_icon),

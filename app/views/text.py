@@ -94,7 +94,10 @@ BOLD = 1.12  # width of bold letters, relative to the widths above
 @lru_cache(maxsize=65536)
 def measure_text(text: str) -> float:
     """Return the width of a line of text in ems."""
-    return sum(_measure_letter(letter) for letter in _JOINED.sub("", text))
+    widths = [*map(_WIDTHS.get, text)]
+    if None not in widths:
+        return sum(filter(None, widths))
+    return sum(map(_measure_letter, _JOINED.sub("", text)))
 
 
 def wrap_words(words: Sequence[str], width: float) -> list[str]:

@@ -152,7 +152,7 @@ def share_foreground(phi: Sequence[Array], background: Sequence[Array]) -> list[
     return parts
 
 
-def find_twins(projection: Array, shares: Array) -> IntArray:
+def find_twins(projection: Array, shares: Array, words: IntArray | None = None) -> IntArray:
     """Return, for every topic of a layer, the most popular of the topics above it in rank that are nearly the same.
 
     Two topics are nearly the same if the cosine of their words is .9 or more and they share half of the words shown.
@@ -164,13 +164,16 @@ def find_twins(projection: Array, shares: Array) -> IntArray:
         Topics over words.
     shares : (K,) array
         Of the topics in their layer.
+    words : (K, n) int array, optional
+        The words shown, if they have been found already.
 
     Returns
     -------
     (K,) int array
         Columns; -1 for topics without such a twin.
     """
-    words, _ = find_relevant_words(projection, shares, SHOWN)
+    if words is None:
+        words, _ = find_relevant_words(projection, shares, SHOWN)
     shown = [set(row) for row in words.tolist()]
     least = _SHARED * words.shape[1]
     order = order_topics(shares)

@@ -4,7 +4,6 @@ Letters follow the papers: ``phi[l-1]`` is Phi^(l), (K_{l-1}, K_l) with columns 
 ``K_0 = V`` words; ``r`` (K_L,) are the gamma shapes of the top layer.
 """
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -113,8 +112,10 @@ def _unpack_links(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
 
 def collect_arrays(arrays: Mapping[str, Array], name: str) -> tuple[Array, ...]:
     """Return the arrays ``name.0``, ``name.1`` ... of a snapshot; () if it has none."""
-    names = itertools.takewhile(arrays.__contains__, (f"{name}.{layer}" for layer in itertools.count()))
-    return tuple(arrays[key] for key in names)
+    found: list[Array] = []
+    while (key := f"{name}.{len(found)}") in arrays:
+        found.append(arrays[key])
+    return tuple(found)
 
 
 def weigh_topics(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:

@@ -51,7 +51,11 @@ window.deep = (selector, root = document) => {
 """
 SHOWN = "() => window.deep('.tp-node').length > 0 && window.deep('.fm-place').some(each => each.textContent)"
 CURVE = "() => window.deep('canvas').length > 0 && document.readyState === 'complete'"
-PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
+PAINTED = """() => new Promise(done => {
+    setTimeout(() => done(NaN), 10000)
+    new PerformanceObserver(list => list.getEntriesByName('first-contentful-paint').forEach(each =>
+        done(each.startTime))).observe({type: 'paint', buffered: true})
+})"""  # browsers report it some frames later
 NEWEST = "minibatch => window.deep('.fm-place').some(each => each.textContent.includes(minibatch))"
 AT_REST = "() => Bokeh.documents.length > 0 && Bokeh.documents.every(each => each.is_idle)"
 # From the click to the frame with the topics in it; listening to the picture costs the page nothing meanwhile.

@@ -139,7 +139,7 @@ class InnerServer:
 
     _left: ClassVar[list[int]] = []  # ports of servers that have ended
 
-    def __init__(self, store: str, interval: float = 0.0) -> None:
+    def __init__(self, store: str, interval: float = 0.0, **passwords: str) -> None:
         from topiary.app.server import hosts, serve
         from topiary.app.server.access import Authentication, Passwords
         from topiary.app.server.hosts import Hosts
@@ -149,7 +149,7 @@ class InnerServer:
         if port and not hosts._is_free("127.0.0.1", port):
             port = 0
         with ExitStack() as stack:
-            site = stack.enter_context(serve.open_site(store, Authentication(Passwords())))
+            site = stack.enter_context(serve.open_site(store, Authentication(Passwords(**passwords))))
             bound = stack.enter_context(running(lambda: serve._bind_server(site, "127.0.0.1", port, reach)))
             site.feed._interval = interval or site.feed._interval
             site.feed.start()

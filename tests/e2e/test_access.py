@@ -10,7 +10,7 @@ import pytest
 from databases import open_filled
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import InnerServer
 from topiary.store import runs
 from topiary.store.database import open_database
 
@@ -24,29 +24,25 @@ WEBSOCKET = {
 }
 
 
-def write_passwords(folder):
-    """The options that ask for two passwords."""
-    options = []
-    for flag, word in (("--password-file", ANALYSTS), ("--viewer-password-file", VIEWERS)):
-        file = folder / flag.strip("-")
-        file.write_text(f"{word}\n", encoding="utf-8")
-        file.chmod(0o600)
-        options += [flag, str(file)]
-    return options
+PASSWORDS = {"analyst": ANALYSTS, "viewer": VIEWERS}  # test_proxies has a process that reads them from files
 
 
 @pytest.fixture
-def guarded(start_process, planted, tmp_path):
+def guarded(planted, tmp_path, monkeypatch):
     """A server with two passwords on the planted store."""
-    return start_process(planted, 0, *write_passwords(tmp_path))
+    for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "data"))
+    server = InnerServer(planted, **PASSWORDS)
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="module")
 def shared_guarded(tmp_path_factory):
     """Such a server for tests that change nothing in its store and are refused by it."""
-    folder = tmp_path_factory.mktemp("guarded")
-    open_filled(folder / "store.db", garden.plant).close()
-    server = Server(f"sqlite:///{folder / 'store.db'}", folder, 0, *write_passwords(folder))
+    path = tmp_path_factory.mktemp("guarded") / "store.db"
+    open_filled(path, garden.plant).close()
+    server = InnerServer(f"sqlite:///{path}", **PASSWORDS)
     yield server
     server.stop()
 

@@ -73,6 +73,7 @@ def test_an_import_that_fails_when_its_page_is_closed_is_told_to_whoever_comes_t
     second.get_by_text("was not added").wait_for(state="detached")
 
 
+@pytest.mark.nightly
 def test_files_that_are_dropped_come_too_and_a_name_that_is_taken_is_said(server, page):
     page.goto(f"{server.url}?page=runs&tab=add")
     page.get_by_text("Drop files or a folder here").wait_for()

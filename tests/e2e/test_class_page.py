@@ -15,7 +15,7 @@ LABELS = ("classifier=linear", "label_start=20", "label_ramp=20")
 SLOW = 60_000  # the first prediction on a machine compiles kernels
 TEST_DOCUMENTS, MISLABELLED = DOCUMENTS // 5, 6
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

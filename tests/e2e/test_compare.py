@@ -99,6 +99,7 @@ def height_of(page, selector):
     return page.locator(selector).bounding_box()["y"]
 
 
+@pytest.mark.nightly
 def test_the_page_begins_with_a_sentence_and_the_largest_topics_and_ends_with_the_settings(opened, shared_server):
     sentence = opened.locator(".cm-say")
     expect(sentence).to_contain_text(re.compile(r"^With another seed|^In run 2"))
@@ -178,6 +179,7 @@ def test_over_a_tree_the_wheel_scrolls_the_page_and_only_with_ctrl_it_zooms(open
     assert how.count() == 0  # said once
 
 
+@pytest.mark.nightly
 def test_one_finger_scrolls_the_page_and_two_move_and_zoom_the_tree(
     shared_server, chromium, guard, wait_until_laid_out
 ):
@@ -286,6 +288,7 @@ def test_the_comparison_is_saved_as_a_file_and_both_trees_as_one_picture_with_wh
     assert shared_server.complaints == []
 
 
+@pytest.mark.nightly
 def test_no_number_or_word_of_the_settings_is_broken_and_both_runs_stand_in_the_card(start_server, planted, new_page):
     db = open_database(planted)
     usual = {about.name: about.default for about in settings.describe(models.load("dlda").Config)}

@@ -41,9 +41,8 @@ def callout(demo_server, new_page):
     return look
 
 
-@pytest.mark.parametrize(
-    "names", [("explore", "guide"), pytest.param(("runs", "watch", "documents"), marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("names", [("explore", "guide"), ("runs", "watch", "documents")])
 def test_every_page_says_how_far_the_demo_is(demo_server, page, names):
     for name in names:
         page.goto(f"{demo_server.url}?page={name}")
@@ -53,6 +52,7 @@ def test_every_page_says_how_far_the_demo_is(demo_server, page, names):
         assert 30 < int(meter.get_attribute("aria-valuenow")) < 95
 
 
+@pytest.mark.nightly
 def test_the_strip_is_gone_when_nothing_is_under_way(start_server, store_url, page):
     db = open_database(store_url)
     plant_demo(db)

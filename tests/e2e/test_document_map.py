@@ -72,14 +72,24 @@ new MutationObserver(() => shown.push(Number(root.firstChild.dataset.shown))).ob
 </script>"""  # noqa: E501
 
 
-@pytest.fixture(params=[False, True], ids=["webgl", "raster"])
-def page(request, chromium):
+@pytest.fixture
+def kind():
+    """How points are drawn where a test does not say it."""
+    return "webgl"
+
+
+BOTH = pytest.mark.parametrize("kind", ["webgl", "raster"])
+RASTER_AT_NIGHT = pytest.mark.parametrize("kind", ["webgl", pytest.param("raster", marks=pytest.mark.nightly)])
+
+
+@pytest.fixture
+def page(kind, chromium):
     context = chromium.new_context(viewport={"width": 820, "height": 640})
     opened = context.new_page()
     errors = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     answers = {
-        ADDRESS: ("text/html", make_page(request.param)),
+        ADDRESS: ("text/html", make_page(kind == "raster")),
         f"{ADDRESS}map.js": ("text/javascript", find_asset("js/document_map.js").read_text(encoding="utf-8")),
         f"{ADDRESS}points": ("application/octet-stream", PACKED.data),
         f"{ADDRESS}chosen": ("application/octet-stream", CHOSEN.data),
@@ -92,7 +102,7 @@ def page(request, chromium):
     context.route("**/*", answer)
     opened.goto(ADDRESS)
     opened.wait_for_selector(f".dm-stage[data-shown='{N}']")
-    opened.kind = "raster" if request.param else "webgl"
+    opened.kind = kind
     yield opened
     context.close()
     assert errors == []
@@ -136,6 +146,7 @@ def find_corner(page, topic: int) -> tuple[float, float]:
     return box["x"] + box["width"] / 2 + (x - width / 2) * side, box["y"] + box["height"] / 2 - (y - height / 2) * side
 
 
+@BOTH
 def test_points_are_drawn_and_fewer_while_the_map_moves(page):
     stage = page.locator(".dm-stage")
     assert stage.get_attribute("data-drawn") == page.kind
@@ -148,6 +159,7 @@ def test_points_are_drawn_and_fewer_while_the_map_moves(page):
     page.wait_for_selector(".dm-stage[data-zoom='1.000']")
 
 
+@RASTER_AT_NIGHT
 def test_a_line_selects_what_it_encloses_here_and_on_the_server(page):
     x, y = find_corner(page, 1)
     page.keyboard.down("Shift")
@@ -174,6 +186,7 @@ def list_captions(page) -> list:
     return page.locator(".dm-caption:visible").all()
 
 
+@RASTER_AT_NIGHT
 def test_captions_stand_in_the_gutters_where_none_covers_another_and_lead_to_their_topics(page):
     seen = list_captions(page)
     assert len(seen) == 4
@@ -195,6 +208,7 @@ def test_captions_stand_in_the_gutters_where_none_covers_another_and_lead_to_the
     assert page.evaluate("heard.at(-1)") == {"do": "select", "id": "L3:0"}
 
 
+@RASTER_AT_NIGHT
 def test_near_by_captions_are_of_the_layer_below_as_many_as_have_room_and_the_others_are_counted(page):
     page.locator(".dm-points").focus()
     for _ in range(2):
@@ -209,6 +223,7 @@ def test_near_by_captions_are_of_the_layer_below_as_many_as_have_room_and_the_ot
     assert all(each.bounding_box()["y"] + each.bounding_box()["height"] <= height for each in seen)
 
 
+@RASTER_AT_NIGHT
 def test_arrows_walk_through_captions_which_are_one_stop_of_the_tab_key(page):
     assert page.locator(".dm-caption:visible[tabindex='0']").count() == 1
     page.locator(".dm-caption:visible[tabindex='0']").focus()
@@ -221,6 +236,7 @@ def test_arrows_walk_through_captions_which_are_one_stop_of_the_tab_key(page):
     assert page.evaluate("heard.at(-1).do") == "select"
 
 
+@BOTH
 def test_what_is_selected_is_amber_above_the_others_and_its_caption_is_marked(page):
     before = count_amber(page)
     page.evaluate("""() => {
@@ -232,6 +248,7 @@ def test_what_is_selected_is_amber_above_the_others_and_its_caption_is_marked(pa
     assert page.locator(".dm-caption[aria-selected=true]").get_attribute("title") == "3-2"
 
 
+@RASTER_AT_NIGHT
 def test_a_row_of_the_table_rings_its_point(page):
     point = int(np.flatnonzero(MAP.topics[PACKED.order] == 1)[0])
     page.evaluate("point => document.dispatchEvent(new CustomEvent('topiary-point', {detail: point}))", point)
@@ -243,6 +260,7 @@ def test_a_row_of_the_table_rings_its_point(page):
     assert page.locator(".dm-ring").is_hidden()
 
 
+@RASTER_AT_NIGHT
 def test_on_a_narrow_screen_captions_are_a_row_of_chips_below_the_points(page):
     page.evaluate("document.getElementById('host').style.width = '390px'")
     page.locator(".dm-narrow").wait_for()
@@ -252,6 +270,7 @@ def test_on_a_narrow_screen_captions_are_a_row_of_chips_below_the_points(page):
     assert points["width"] > 380
 
 
+@RASTER_AT_NIGHT
 def test_the_document_under_the_pointer_is_asked_for_and_its_title_shown(page):
     x, y = find_corner(page, 2)
     page.mouse.move(x, y)
@@ -263,8 +282,6 @@ def test_the_document_under_the_pointer_is_asked_for_and_its_title_shown(page):
 
 
 def test_points_come_back_after_the_graphics_memory_was_taken_away(page):
-    if page.kind == "raster":
-        pytest.skip("no graphics memory is used")
     page.evaluate("""() => {
       const canvas = document.getElementById("host").shadowRoot.querySelector("canvas")
       const taker = canvas.getContext("webgl2").getExtension("WEBGL_lose_context")

@@ -9,6 +9,7 @@ LATER = """() => {
 }"""
 
 
+@pytest.mark.nightly
 def test_a_pasted_text_is_placed_marked_and_kept_out_of_the_address(server, page):
     page.on("dialog", lambda dialog: pytest.fail("a word of the text was run as a script"))
     page.goto(f"{server.url}?page=documents&run=1&tab=topics")

@@ -88,6 +88,7 @@ def test_the_first_view_has_few_controls_and_no_small_text_with_a_menu_open_too(
     assert look(page, 35, 1100) == []
 
 
+@pytest.mark.nightly
 def test_a_phone_has_fewer_still(opened, wait_until_quiet):
     page = opened(390)
     page.locator(".ex-rows button").first.wait_for()

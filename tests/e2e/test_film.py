@@ -53,6 +53,7 @@ def test_keys_move_the_cursor(server, page, wait_until_quiet):
     expect(slider).to_have_attribute("aria-valuetext", "Mini-batch 20, snapshot 2 of 7")
 
 
+@pytest.mark.nightly
 def test_the_saved_file_plays_without_the_server(server, page, new_page, guard, tmp_path, wait_until_quiet, choose):
     page.goto(f"{server.url}?page=explore&run=1&picture=tree")
     page.locator(".tp-node").first.wait_for()

@@ -53,6 +53,7 @@ def test_a_websocket_opens_for_our_own_pages_only(shared_server, host):
     assert ask(shared_server, "GET /ws", f"localhost:{shared_server.port}", KEY + page_elsewhere)[0] == 403
 
 
+@pytest.mark.nightly
 def test_a_browser_that_was_misled_sees_one_sentence_and_opens_no_websocket(shared_server, chromium_program, chromium):
     misled = chromium.browser_type.launch(
         executable_path=chromium_program,

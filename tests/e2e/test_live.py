@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.conftest import InnerServer
 from topiary.app.machine import find_asset
 from topiary.store import corpora, runs
 from topiary.store.database import open_database
@@ -38,7 +39,7 @@ def writer(planted):
     db.close()
 
 
-def test_a_new_snapshot_and_new_points_reach_an_open_page(start_server, planted, writer, page):
+def test_a_new_snapshot_and_new_points_reach_an_open_page_and_its_zoom_stays(start_server, planted, writer, page):
     db, row = writer
     server = start_server(planted)
     page.goto(f"{server.url}?page=watch&run={row.number}")
@@ -47,6 +48,21 @@ def test_a_new_snapshot_and_new_points_reach_an_open_page(start_server, planted,
     garden.advance(db, row, 110, snapshot=True)
     page.get_by_text("latest · mini-batch 110").wait_for()
     page.wait_for_function(f"() => ({LENGTH})() === 11")
+    zoomed = """() => {
+        const plot = [...Bokeh.documents[0].all_models].find(m => m.type === "Figure")
+        plot.x_range.setv({start: 20, end: 60})
+        plot.x_range.have_updated_interactively = true
+        return [plot.x_range.start, plot.x_range.end]
+    }"""
+    read = """() => {
+        const plot = [...Bokeh.documents[0].all_models].find(m => m.type === "Figure")
+        return [plot.x_range.start, plot.x_range.end]
+    }"""
+    assert page.evaluate(zoomed) == [20, 60]
+    for minibatch in range(120, 151, 10):
+        garden.advance(db, row, minibatch)
+    page.wait_for_function(f"() => ({LENGTH})() >= 15")
+    assert page.evaluate(read) == [20, 60]
 
 
 @pytest.mark.nightly
@@ -115,35 +131,13 @@ def test_labels_of_a_log_axis_never_crowd(chromium, low, high):
     page.close()
 
 
-def test_zoom_stays_while_points_arrive(start_server, planted, writer, page):
-    db, row = writer
-    page.goto(f"{start_server(planted).url}?page=watch&run={row.number}")
-    page.wait_for_function(f"() => ({LENGTH})() >= 10")
-    zoomed = """() => {
-        const plot = [...Bokeh.documents[0].all_models].find(m => m.type === "Figure")
-        plot.x_range.setv({start: 20, end: 60})
-        plot.x_range.have_updated_interactively = true
-        return [plot.x_range.start, plot.x_range.end]
-    }"""
-    read = """() => {
-        const plot = [...Bokeh.documents[0].all_models].find(m => m.type === "Figure")
-        return [plot.x_range.start, plot.x_range.end]
-    }"""
-    assert page.evaluate(zoomed) == [20, 60]
-    for minibatch in range(110, 141, 10):
-        garden.advance(db, row, minibatch)
-    page.wait_for_function(f"() => ({LENGTH})() >= 14")
-    assert page.evaluate(read) == [20, 60]
-
-
-def test_a_page_comes_back_to_its_view_when_the_server_was_restarted(start_process, planted, page, guard):
-    first = start_process(planted)
+def test_a_page_comes_back_to_its_view_when_the_server_was_restarted(start_server, planted, page, guard):
+    first = InnerServer(planted)
     page.goto(f"{first.url}?page=guide&tab=watch")
     page.get_by_role("heading", name="The strip of numbers").wait_for()
-    port = first.port
-    assert first.stop() == 0
+    first.stop()
     page.get_by_text("The server is not answering").wait_for()
-    start_process(planted, port)
+    assert start_server(planted).url == first.url
     page.get_by_text("The server is not answering").wait_for(state="detached", timeout=30_000)
     page.get_by_role("heading", name="The strip of numbers").wait_for()
     assert "page=guide" in page.url
@@ -171,6 +165,7 @@ def test_a_server_on_a_taken_port_says_so_in_one_sentence(start_process, planted
         start_process(planted, first.port)
 
 
+@pytest.mark.nightly
 def test_until_there_are_topics_the_page_says_what_one_waits_for_and_then_shows_them(
     start_server, planted, writer, page
 ):

@@ -81,6 +81,7 @@ def test_keys_select_what_is_on_screen_and_clear_it(map_server, page):
     page.locator(".ex-answer", has_text="most often their strongest topic").wait_for()
 
 
+@pytest.mark.nightly
 def test_a_topic_leads_from_the_tree_to_its_documents_and_back_on_a_phone(map_server, new_page):
     page = new_page(width=390, height=844)
     page.goto(f"{map_server.url}?page=explore&run=1&layer=1&topic=1&tab=more")

@@ -1,8 +1,10 @@
 """Notes in a real browser: the name is remembered, the form is empty again, and what is half typed stays."""
 
+import pytest
 from playwright.sync_api import expect
 
 
+@pytest.mark.nightly
 def test_a_note_is_written_changed_and_deleted_and_the_browser_remembers_the_name(server, page):
     page.on("dialog", lambda dialog: page.close())  # a text was run as a script
     page.goto(f"{server.url}?page=explore&run=1&layer=1&topic=3&tab=more")

@@ -35,11 +35,7 @@ _CHOSEN = "([list, wanted]) => list.value === wanted"
 
 @pytest.mark.parametrize(
     ("side", "names"),
-    [
-        ("light", ["explore"]),
-        ("dark", ["watch"]),
-        *(pytest.param(side, [*SEEN], marks=pytest.mark.nightly) for side in ("light", "dark")),
-    ],
+    [("dark", ["watch"]), *(pytest.param(side, [*SEEN], marks=pytest.mark.nightly) for side in ("light", "dark"))],
 )
 def test_every_page_opens_on_the_side_the_visitor_prefers_and_fits_a_phone(shared_server, new_page, side, names):
     """By day axe opens the others and sees that they fit."""
@@ -149,6 +145,7 @@ def inside(inner, outer):
     )
 
 
+@pytest.mark.nightly
 def test_the_address_holds_the_whole_view_and_back_goes_back(shared_server, page):
     page.goto(f"{shared_server.url}?page=watch&run=1")
     page.get_by_role("link", name="Runs").click()
@@ -176,6 +173,7 @@ def test_another_page_is_a_step_back_however_quick_and_a_burst_on_one_page_is_on
     page.wait_for_url(says(page="watch", axis=None))
 
 
+@pytest.mark.nightly
 def test_the_chooser_follows_back_and_leads_to_the_list_where_not_all_runs_are_in_it(start_server, planted, page):
     db = open_database(planted)
     for _ in range(55):
@@ -248,21 +246,8 @@ def test_the_controls_stand_in_one_row_and_several_roots_are_marked_above_the_tr
     assert max(middles) < page.locator(".ex-shares").bounding_box()["y"]
 
 
-def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(shared_server, page, wait_until_laid_out):
-    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree")
-    page.get_by_role("treeitem").first.wait_for()
-    wait_until_laid_out(page)
-    topic = page.locator(".tp-world .tp-node[aria-level='2']").first  # the only root stays
-    key = topic.get_attribute("data-id")
-    topic.focus()
-    page.keyboard.press("h")
-    page.locator(f'.tp-world [data-id="{key}"]').wait_for(state="detached")
-    focused = page.locator(".tp-world .tp-node:focus")
-    focused.wait_for()
-    assert focused.get_attribute("data-id") != key
-
-
-@pytest.mark.parametrize("tab", ["", pytest.param("wide", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("tab", ["", "wide"])
 def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(
     shared_server, page, wait_until_laid_out, tab
 ):
@@ -280,7 +265,16 @@ def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_t
     page.get_by_text("No topic has “rhea”").wait_for(state="hidden")
 
 
-def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(shared_server, page, wait_until_laid_out):
+def test_a_link_to_only_the_picture_can_be_left(shared_server, page, choose):
+    page.goto(f"{shared_server.url}?page=explore&run=1&tab=wide")
+    expect(page.locator(".ex-detail")).to_be_hidden()
+    choose(page, "View", "Only the picture")
+    expect(page.locator(".ex-detail")).to_be_visible()
+
+
+def test_a_tree_sticks_to_no_mouse_that_was_let_go_elsewhere_is_saved_again_and_keeps_the_keys_when_a_topic_is_hidden(
+    shared_server, page, wait_until_laid_out, choose
+):
     page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree")
     page.get_by_role("treeitem").first.wait_for()
     wait_until_laid_out(page)
@@ -291,23 +285,18 @@ def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(shar
         world.dispatch_event("pointerdown", {"bubbles": True, "pointerType": "mouse", "pointerId": 1} | pressed)
         page.mouse.move(box["x"] + 240, box["y"] + 140, steps=4)
         assert world.get_attribute("style") == before
-
-
-def test_a_link_to_only_the_picture_can_be_left(shared_server, page, choose):
-    page.goto(f"{shared_server.url}?page=explore&run=1&tab=wide")
-    expect(page.locator(".ex-detail")).to_be_hidden()
-    choose(page, "View", "Only the picture")
-    expect(page.locator(".ex-detail")).to_be_visible()
-
-
-def test_the_same_kind_of_file_can_be_saved_again(shared_server, page, wait_until_laid_out, choose):
-    page.goto(f"{shared_server.url}?page=explore&run=1&picture=tree")
-    page.get_by_role("treeitem").first.wait_for()
-    wait_until_laid_out(page)
     for _ in range(2):
         with page.expect_download() as saved:
             choose(page, "Save", "JSON")
         assert saved.value.suggested_filename.endswith(".json")
+    topic = page.locator(".tp-world .tp-node[aria-level='2']").first  # the only root stays
+    key = topic.get_attribute("data-id")
+    topic.focus()
+    page.keyboard.press("h")
+    page.locator(f'.tp-world [data-id="{key}"]').wait_for(state="detached")
+    focused = page.locator(".tp-world .tp-node:focus")
+    focused.wait_for()
+    assert focused.get_attribute("data-id") != key
 
 
 @pytest.mark.nightly
@@ -385,6 +374,7 @@ def test_where_there_is_no_clipboard_the_visitor_is_told_to_copy_the_address(sha
     page.get_by_text("copy the address instead").wait_for()
 
 
+@pytest.mark.nightly
 def test_after_the_run_looked_at_is_deleted_that_is_said_and_without_any_the_runs_page_is_shown(
     start_server, planted, page
 ):
@@ -476,6 +466,7 @@ def test_the_bars_of_the_watch_page_have_the_colours_of_their_layers(shared_serv
     assert "rgba(0, 0, 0, 0)" not in colours
 
 
+@pytest.mark.nightly
 def test_the_guide_is_searched_and_a_result_opened_by_the_keyboard_alone(shared_server, new_page):
     page = new_page(width=1300, height=700)
     page.goto(f"{shared_server.url}?page=guide")

@@ -11,7 +11,8 @@ AXE = """axe.run(document, {resultTypes: ["violations"]}).then(found => found.vi
   `${each.id}: ${each.nodes.map(node => node.html.slice(0, 120)).slice(0, 3).join(" ; ")}`))"""
 
 
-@pytest.mark.parametrize(("side", "width"), [pytest.param("light", 1400, marks=pytest.mark.nightly), ("dark", 400)])
+@pytest.mark.nightly
+@pytest.mark.parametrize(("side", "width"), [("light", 1400), ("dark", 400)])
 def test_from_a_group_of_runs_to_what_comes_back_and_to_a_topic(share_server, new_page, wait_until_quiet, side, width):
     pytest.importorskip("axe_playwright_python")
     server, page = share_server(seed_samples.add_group), new_page(side, width=width, height=900)

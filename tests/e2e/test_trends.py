@@ -23,7 +23,7 @@ SEEN = """root => {
 }"""
 
 
-@pytest.mark.parametrize(("trend", "most"), [("time", 6), ("groups", 9)])
+@pytest.mark.parametrize(("trend", "most"), [("time", 6), pytest.param("groups", 9, marks=pytest.mark.nightly)])
 def test_the_page_has_few_controls_and_no_small_text(share_server, new_page, trend, most):
     server = share_server(plant_trends)
     page = new_page()
@@ -60,6 +60,7 @@ def test_keys_walk_over_the_cells_and_mark_the_row_of_one(share_server, page):
     assert server.complaints == []
 
 
+@pytest.mark.nightly
 def test_a_drag_over_the_picture_sets_the_filter_of_all_pages_and_so_do_two_fields(share_server, page):
     server = share_server(plant_trends)
     page.goto(f"{server.url}?page=trends&run=1&unit=month&trend_topic=L3:1")

@@ -19,7 +19,7 @@ SHORT = 60  # mini-batches
 SECONDS = 3.0  # instead of a minute
 OWN = (scenes.cluster_network_cut, scenes.cluster_server_restarted)  # which need a cluster or a store of their own
 ALWAYS = (scenes.cluster_killed,)
-FEW = 3  # kills of a run, instead of ten at night
+FEW = 1  # kills of a run, instead of ten at night
 ON_FILE = [scene for scene in CLUSTER_SCENES if scene.function not in OWN]
 NETWORK, SERVER = (scene for scene in CLUSTER_SCENES if scene.function in OWN)
 

@@ -9,6 +9,7 @@ import holoviews as hv
 import inference_samples
 import numpy as np
 import pytest
+from databases import open_filled
 from inference_samples import plain_model
 from page_sessions import PageSession
 from panel.viewable import Viewable
@@ -82,11 +83,8 @@ TAKING = {  # every command with an option that takes a topic, and what it is gi
 WITHOUT_TOPICS = {"contexts", "perplexity", "steps"}  # tables and figures
 
 
-@pytest.fixture
-def store(tmp_path, plain_model):
-    """Path of a store with two runs that differ in the seed alone; no topic of layer 1 has its number as its rank."""
-    path = str(tmp_path / "store.db")
-    db = open_database(path)
+def plant_two(db):
+    """Make two runs that differ in the seed alone; no topic of layer 1 has its number as its rank."""
     columns = [
         {"source": ("herald", "tribune")[j % 2], "day": f"2004-{1 + j // 2:02}-01", "title": f"headline {j}"}
         for j in range(inference_samples.DOCUMENTS)
@@ -105,9 +103,15 @@ def store(tmp_path, plain_model):
         runs.finish_run(db, row.number, row.attempt, "finished")
     notes.set_label(db, 1, 1, int(TOPIC[3:]), NAME)
     complete_shares(db, first, find_snapshot_at(db, first, None))
-    db.close()
+
+
+@pytest.fixture
+def store(tmp_path, plain_model):
+    """Path of a store with the two runs."""
+    path = tmp_path / "store.db"
+    open_filled(path, plant_two).close()
     (tmp_path / "text.txt").write_text("rose hedge goal score doctor drug orbit moon")
-    return path
+    return str(path)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from topiary.app.jobs import process
+from topiary.engine.hierarchy import effects, titles, topics
 from topiary.store import corpus_rows, corpus_writer, runs, snapshots
 from topiary.store.blocks import DocumentBlock, StoredCounts
 from topiary.store.database import Database, open_database
@@ -65,7 +66,9 @@ def arrays(seed: int) -> dict[str, Any]:
         named[f"step.{place}"] = np.full(width, 0.1 / (place + 1))
         named[f"top_documents.{place}"] = np.tile(np.arange(20), (width, 1))
         named[f"top_weights.{place}"] = np.tile(np.linspace(1, 0.1, 20), (width, 1))
-    return named
+    shown = effects.present_hierarchy(topics.unpack_topics(named, shown=True))
+    chosen = titles.choose_titles(shown, vocabulary=WORDS)  # as workers do, so that no page chooses them
+    return named | {f"title.{place}": words.astype(np.int32) for place, words in enumerate(chosen)}
 
 
 def measured(minibatch: int) -> Iterator[Point]:

@@ -3,15 +3,16 @@
 import itertools
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
-from topiary.app.jobs import claim, launcher, new_run, trainer
+from topiary.app.jobs import claim, launcher, new_run, plan, trainer
 from topiary.store import checkpoints, corpora, corpus_rows, corpus_writer, points, runs, snapshots
 from topiary.store.blocks import TEST, TRAIN, VALIDATION, DocumentBlock, StoredCounts
 from topiary.store.database import Database, open_database
@@ -101,9 +102,29 @@ def order(
     return new_run.create_run(db, corpus, model="dlda", texts=SMALL | texts, **wishes)
 
 
+@contextmanager
+def writing_seldom() -> Iterator[None]:
+    """Let runs of up to two hundred steps in this process write a dozen snapshots and checkpoints, as long runs do.
+
+    Otherwise so short runs write both at every step, which takes longer than the steps.
+    """
+    fit, space = plan._fit_spread, plan._space_evenly
+
+    def fit_few(last: int, draws: float, cost: float, most: int = 150) -> frozenset[int]:
+        return fit(last, draws, cost, 12 if most == 150 and last <= 200 else most)
+
+    def space_few(last: int, draws: float, cost: float) -> frozenset[int]:
+        return space(last, min(draws, 12 * cost) if last <= 200 else draws, cost)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "_fit_spread", fit_few)
+        patch.setattr(plan, "_space_evenly", space_few)
+        yield
+
+
 def train_here(url: str, run: int) -> SimpleNamespace:
     """Train a run in this process, in the place of ``launcher.start_worker``, when a test is not about workers."""
-    with closing(open_database(url)) as db:
+    with closing(open_database(url)) as db, writing_seldom():
         trainer.train_run(db, run)
     return NOBODY
 

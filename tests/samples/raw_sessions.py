@@ -117,7 +117,7 @@ def running(make: Callable[[], Any], host: str = "127.0.0.1") -> Iterator[Thread
         server.stop()
 
 
-def in_loop(work: Coroutine[Any, Any, Any]) -> Any:
+def in_loop(work: Coroutine[Any, Any, Any], patience: float = 120) -> Any:
     """Run a client's coroutine on a loop of its own thread: in that of the tests a browser may have left one."""
     result: Future[Any] = Future()
 
@@ -136,7 +136,7 @@ def in_loop(work: Coroutine[Any, Any, Any]) -> Any:
             result.set_exception(error)
 
     Thread(target=run, daemon=True).start()
-    return result.result(120)
+    return result.result(patience)
 
 
 _opened: "ContextVar[list[RawSession]]" = ContextVar("opened")

@@ -106,7 +106,7 @@ def test_points_that_are_no_numbers_are_left_out(db):
     append_points(db, run, 1, [Point(m, m, 1.0, "elbo", 0, float(m)) for m in range(1, 6)])
     damage_rows(db.path, "points", "UPDATE points SET value = 'much' WHERE number = 1")
     damage_rows(db.path, "points", "UPDATE points SET minibatch = 'soon' WHERE number = 2")
-    assert [point.minibatch for _, point in points.read_new_points(db, run)[0]] == [3, 4, 5]
+    assert [point.minibatch for point in points.read_new_points(db, run)[0]] == [3, 4, 5]
     assert [point.minibatch for point in points.read_points(db, run)] == [3, 4, 5]
     assert damages(db) == [f"the row of points with number {number} is not what was written" for number in (1, 2)]
 

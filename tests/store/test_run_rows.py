@@ -25,7 +25,7 @@ print("ready", flush=True)
 while True:
     row = runs.get_run(db, run)
     new, cursor = points.read_new_points(db, run, cursor)
-    assert [point.minibatch for _, point in new] == list(range(seen + 1, seen + 1 + len(new)))
+    assert [point.minibatch for point in new] == list(range(seen + 1, seen + 1 + len(new)))
     seen += len(new)
     corpora.list_corpora(db)
     runs.list_runs(db)

@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from scipy import io
 from scipy import sparse as scipy_sparse
-from scipy.io.matlab import MatReadError
 
 from topiary.app.ingest import packing
 from topiary.app.ingest.errors import IngestError
@@ -465,6 +463,9 @@ def read_arrays(path: Path) -> dict[str, Array]:
 
 def _load_matlab(path: Path) -> dict[str, Any]:
     """Return the variables of a MATLAB file; refuse a file that cannot be read or is not a corpus."""
+    from scipy import io  # slow to load
+    from scipy.io.matlab import MatReadError
+
     try:
         with packing.open_seekable(path) as stream:
             variables: dict[str, Any] = io.loadmat(stream, chars_as_strings=True)

@@ -1,9 +1,4 @@
-"""The first sentence of the page Compare: what differs between the two runs.
-
-The panel about one pair of topics: words, ranks and parents of both, and the choice of another partner.
-
-The largest topics above their nearest partners, as in Figure 9 of the paper on DATM (Zhang et al., 2020).
-"""
+"""What Compare says first: the sentence on what differs, the largest topics with their partners, and one pair."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -12,7 +7,7 @@ from typing import NamedTuple
 from topiary.app.analysis.comparison import SHOWN_WORDS, SIDES, Comparison, Pair, Side, get_other_side
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from topiary.app.analysis.seeds import EstimatePair
-from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.analysis.topic_images import draw_atom_uri
 from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.names import format_signed, name_inference, name_model, plural
 from topiary.app.views.compare.labels import LabelAccuracy, describe_cost
@@ -26,6 +21,12 @@ from topiary.app.views.text import escape, format_percent, shorten, write_title
 from topiary.engine.hierarchy.tree import Node
 
 _TIP = "A is run {a.run} at {a.moment}, B run {b.run} at {b.moment}; the figures are explained below"
+_MOST_PARTNERS = 12  # candidates listed as partners, the best first
+NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees.</p>'
+TOPICS = 6  # of A
+_WORDS = 7  # of each topic
+_TINT = 26  # percent of the colour of a class behind the topic that speaks most for or against it
+_STRIP_TIP = "The topics of layer 1 with the largest shares in A, each above the topic of B that is nearest to it"
 
 
 class LeadFacts(NamedTuple):
@@ -149,11 +150,6 @@ def _describe_perplexity(facts: LeadFacts) -> str:
     return f"; {facts.estimates.a.name} is {describe_cost(facts.estimates)}"
 
 
-_MOST_PARTNERS = 12  # candidates listed as partners, the best first
-
-NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees.</p>'
-
-
 def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool = True) -> str:
     """Return the panel about a pair.
 
@@ -186,7 +182,7 @@ def _describe_side(comparison: Comparison, pair: Pair, side: Side) -> SimpleName
     """Return the topic of one side with its words, or why there is none."""
     node, hierarchy = pair.on(side), comparison.hierarchy(side)
     absence = describe_absence(comparison, pair) if node is None else ""
-    words = [] if node is None or has_pictures(hierarchy) else hierarchy.top_words(node, SHOWN_WORDS)
+    words = [] if node is None or hierarchy.has_pictures else hierarchy.top_words(node, SHOWN_WORDS)
     heaviest = max((word.weight for word in words), default=0.0) or 1.0
     change = comparison.words(pair)
     changed = change.left if side == "a" else change.entered
@@ -229,12 +225,6 @@ def _list_partners(comparison: Comparison, pair: Pair) -> SimpleNamespace | None
     return SimpleNamespace(side=side, key=format_identity(node), label=label, entries=entries, chosen=chosen)
 
 
-TOPICS = 6  # of A
-_WORDS = 7  # of each topic
-_TINT = 26  # percent of the colour of a class behind the topic that speaks most for or against it
-_STRIP_TIP = "The topics of layer 1 with the largest shares in A, each above the topic of B that is nearest to it"
-
-
 def choose_largest(comparison: Comparison) -> list[Pair]:
     """Return the pairs of the largest topics of layer 1 of A, without light and background ones if there are others."""
     nodes = comparison.a.nodes(1)
@@ -259,7 +249,7 @@ def draw_strip(comparison: Comparison, label: int, chosen: Pair | None = None) -
     if overlay is not None:
         name = escape(shorten(overlay.name, 40))
         tint = f' · <i class="cm-swatch cm-for"></i>speaks for {name} <i class="cm-swatch cm-against"></i>against it'
-    words = "" if has_pictures(comparison.b) else " · <ins>entered</ins> <del>left</del>"
+    words = "" if comparison.b.has_pictures else " · <ins>entered</ins> <del>left</del>"
     title = write_element("h2", "The largest topics and their nearest partner", class_="tp-h2", title=_STRIP_TIP)
     meaning = write_title("Topics of layer 1 with a partner in the other run, and the median cosine", comparison.b)
     note = f'<span class="tp-dim"{meaning}>{_describe_pairing(comparison)}{words}{tint}</span>'
@@ -312,10 +302,10 @@ def _draw_half(comparison: Comparison, pair: Pair, side: Side, label: int) -> st
 def _draw_content(comparison: Comparison, pair: Pair, side: Side, share: str) -> str:
     """Return the title of a topic with its share, and its words, or its picture with the name if it has one."""
     node, hierarchy = pair.on(side) or Node(0, 0), comparison.hierarchy(side)
-    shown = hierarchy.name(node) if has_pictures(hierarchy) else hierarchy.title(node)
+    shown = hierarchy.name(node) if hierarchy.has_pictures else hierarchy.title(node)
     title = f"{draw_title(shown or '')}{mark_edited(hierarchy, node)}"
     name = f'<span class="cm-strip-top"><strong>{title}</strong><small>{share}</small></span>'
-    if has_pictures(hierarchy):
+    if hierarchy.has_pictures:
         return f'{name}<img src="{draw_atom_uri(hierarchy, node)}" alt="picture of topic {format_identity(node)}">'
     change = comparison.words(pair)
     marked, tag = (change.left, "del") if side == "a" else (change.entered, "ins")

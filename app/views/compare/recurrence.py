@@ -22,7 +22,6 @@ from topiary.app.analysis.recurrence import (
     list_seed_edges,
     summarize_layer,
 )
-from topiary.app.analysis.topic_images import has_pictures
 from topiary.app.names import name_state, plural
 from topiary.app.views.html import render
 from topiary.app.views.run_facts import RunFacts
@@ -105,7 +104,7 @@ def _describe_layer(report: SeedReport, recurrence: Recurrence, layer: int) -> S
         SimpleNamespace(
             node=node,
             found=int(recurrence.count_runs(layer)[hierarchy.place(node)]),
-            words=() if has_pictures(hierarchy) else list_consensus(hierarchy, recurrence, node)[:_MOST_WORDS],
+            words=() if hierarchy.has_pictures else list_consensus(hierarchy, recurrence, node)[:_MOST_WORDS],
             edges=list_seed_edges(hierarchy, recurrence, node, report.threshold),
             most=count_most(recurrence.n_runs - 1),
         )

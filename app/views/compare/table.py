@@ -17,7 +17,7 @@ from topiary.app.analysis.comparison import (
     get_other_side,
 )
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.analysis.topic_images import draw_atom_uri
 from topiary.app.names import format_signed
 from topiary.app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
 from topiary.app.views.markup import draw_select, draw_term, draw_title, mark_edited, write_element
@@ -91,7 +91,7 @@ def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
     if listing.chosen in pairs and listing.chosen not in visible and listing.chosen is not None:
         visible = [listing.chosen, *visible]
     rows = "".join(_draw_pair_row(comparison, pair, listing) for pair in visible)
-    columns = _HEADS[:-2] if has_pictures(comparison.b) else _HEADS
+    columns = _HEADS[:-2] if comparison.b.has_pictures else _HEADS
     heads = "".join(write_element("th", draw_term(word, tip), scope="col") for word, tip in columns)
     left = len(pairs) - len(visible)
     more = (
@@ -160,7 +160,7 @@ def _draw_pair_row(comparison: Comparison, pair: Pair, listing: PairListing) -> 
         _draw_margin(pair),
         f'<td class="cm-number" title="{_TIPS["Share"]}">{share}</td>',
     ]
-    if not has_pictures(comparison.b):
+    if not comparison.b.has_pictures:
         cells += [
             f'<td class="cm-in">{_draw_words(words.entered)}</td>',
             f'<td class="cm-out">{_draw_words(words.left)}</td>',
@@ -176,7 +176,7 @@ def _draw_topic_cell(comparison: Comparison, pair: Pair, side: Side) -> str:
         return write_element("td", absence, class_="cm-none", title=tip)
     key, title = format_identity(node), hierarchy.title(node)
     label = escape(f"{side.upper()}: topic {key}, {title}")
-    picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
+    picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if hierarchy.has_pictures else ""
     further = _list_further_words(hierarchy, node)
     inside = f"<b>{key}</b>{picture}<span>{draw_title(title)}{mark_edited(hierarchy, node)}{further}</span>"
     choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{escape(title)}"'

@@ -17,7 +17,6 @@ from topiary.app.analysis.comparison import (
     get_other_side,
 )
 from topiary.app.analysis.hierarchy import format_identity
-from topiary.app.analysis.topic_images import has_pictures
 from topiary.app.views.palette import LIGHT, LIVE, PictureTheme
 from topiary.app.views.text import escape, fit_lines, measure_text, shorten
 from topiary.app.views.tree.boxes import (
@@ -389,7 +388,7 @@ def draw_compare_picture(
     captions: dict[Side, str] = {side: _draw_captions(comparison, side, request) for side in SIDES}
     half = math.ceil(max(trees.size[0], *(measure_text(text) * _SMALL + 2 * MARGIN for text in captions.values())))
     bottom = _HEAD + trees.size[1] + CAPTION
-    legend, right = _draw_legend(trees.changes, bottom + 32, words=not has_pictures(comparison.b))
+    legend, right = _draw_legend(trees.changes, bottom + 32, words=not comparison.b.has_pictures)
     tints, tints_right = _draw_tint_legend(comparison, request, (right, bottom + 32))
     right = max(right, tints_right)
     width, height = max(2 * half, right), bottom + _FOOT

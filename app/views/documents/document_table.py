@@ -14,7 +14,7 @@ from topiary.app.views.documents.placed_document import mark_words
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.html import render
 from topiary.app.views.markup import name_condition
-from topiary.app.views.save_table import draw_save_table
+from topiary.app.views.save_dialogs import draw_save_table
 from topiary.app.views.text import describe_origin, shorten
 
 CONTEXTS = 3  # matches of a search that are shown of a document

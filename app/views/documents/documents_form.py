@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.inference import ALIKE, MOST, Step, measure_distance, round_percent
-from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
+from topiary.app.analysis.topic_images import draw_picture_uri
 from topiary.app.ingest.packing import TEXTUAL
 from topiary.app.views.html import render
 from topiary.app.views.text import SnapshotSource, describe_origin, format_percent
@@ -170,12 +170,12 @@ def draw_line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
     distance = measure_distance(steps[0].rates, steps[-1].rates)
     common = format_percent(1 - distance) if distance < ALIKE else ""  # both ends look alike
     drawn = [_describe_step(hierarchy, step, common_words) for step in steps]
-    return render("documents.line", hierarchy, drawn, common, has_pictures(hierarchy))
+    return render("documents.line", hierarchy, drawn, common, hierarchy.has_pictures)
 
 
 def _describe_step(hierarchy: Hierarchy, step: Step, common_words: Set[int]) -> SimpleNamespace:
     name = f"{round_percent(step.weight)}%"
-    if has_pictures(hierarchy):
+    if hierarchy.has_pictures:
         return SimpleNamespace(name=name, picture=draw_picture_uri(hierarchy.image_shape or (1, 1), step.rates))
     words = [
         (hierarchy.vocabulary[word], share, "dc-new" if new else "dc-stay" if word in common_words else "")

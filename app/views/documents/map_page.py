@@ -12,7 +12,7 @@ from topiary.app.views.documents.documents_form import MAP, TABS
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.html import render
 from topiary.app.views.markup import name_condition
-from topiary.app.views.save_table import draw_table_dialog
+from topiary.app.views.save_dialogs import draw_table_dialog
 from topiary.app.views.text import shorten
 from topiary.engine.hierarchy.tree import Node
 
@@ -199,7 +199,7 @@ def draw_map_head(head: MapHead) -> str:
     chosen = {condition.column: str(condition) for condition in map(parse_condition, head.where)}
     topic = next((c.node for c in map(parse_condition, head.where) if c.strongest), None)
     colours = [("", TOPIC), *((name, shorten(name, 30)) for name in head.colours.columns)]
-    save = draw_table_dialog(hierarchy, "documents", layer=1, query=head.query)
+    save = draw_table_dialog(hierarchy.run, hierarchy.n_layers, "documents", layer=1, query=head.query)
     return render(
         "documents.map_head", head, hierarchy, TABS, MAP, _describe_selection(head), _list_chips(head, hierarchy),
         topic, chosen, colours, save,

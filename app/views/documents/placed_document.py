@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.topic_images import draw_picture_uri, has_pictures
+from topiary.app.analysis.topic_images import draw_picture_uri
 from topiary.app.ingest.new_documents import MARKED, describe_known_words, explain_unknown_words
 from topiary.app.views.html import render
 from topiary.app.views.text import break_lines, shorten
@@ -130,7 +130,7 @@ def mark_words(text: str, spots: Sequence[WordSpan], parts: Mapping[int, float])
 
 def _draw_body(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
     """Return the document itself: a picture, its text, or its words."""
-    if has_pictures(hierarchy):
+    if hierarchy.has_pictures:
         return _draw_pictures(hierarchy, placed, trail, parts)
     if placed.text.strip():
         return render("documents.text_of", mark_words(placed.text, placed.spots, parts))

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, format_identity
-from topiary.app.analysis.topic_images import draw_mosaic_uri, has_pictures
-from topiary.app.analysis.word_use import WordContext, find_word, find_word_uses, measure_everywhere
+from topiary.app.analysis.topic_images import draw_mosaic_uri
+from topiary.app.analysis.word_use import WordContext, find_word, find_word_uses
 from topiary.app.names import plural
 from topiary.app.views.explore.detail import (
     draw_common_words,
@@ -110,7 +110,7 @@ def draw_topic_list(hierarchy: Hierarchy, layer: int, marks: TopicMarks, finding
     body = (
         _draw_search_result(hierarchy, marks, finding) if finding.text.strip() else _draw_layer(hierarchy, layer, marks)
     )
-    quality = "" if has_pictures(hierarchy) else draw_layer_quality(hierarchy, layer)
+    quality = "" if hierarchy.has_pictures else draw_layer_quality(hierarchy, layer)
     view_key = escape(f"{layer} {finding.text.strip()}")  # when this changes, the list scrolls back to its top
     return (
         f'<div class="ex-head">{_draw_tabs(hierarchy, layer)}{quality}</div>'
@@ -135,7 +135,7 @@ def _draw_tab(hierarchy: Hierarchy, layer: int, *, chosen: bool) -> str:
 
 def _draw_layer(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
     switch = _draw_light_switch(hierarchy, layer, shown=marks.light)
-    if has_pictures(hierarchy):
+    if hierarchy.has_pictures:
         return _draw_mosaic(hierarchy, layer, marks) + switch
     cards = "".join(draw_card(hierarchy, node, marks) for node in _select_topics(hierarchy, layer, marks))
     label = f'aria-label="Topics of layer {layer}, most popular first"'
@@ -284,7 +284,7 @@ def draw_word_card(hierarchy: Hierarchy, found: WordPassages, *, focus: bool = F
     """
     number, share, topics = find_word(hierarchy, found.word), 0.0, ""
     if number is not None:
-        share = float(measure_everywhere(hierarchy, 1)[number])
+        share = float(hierarchy.measure_everywhere(1)[number])
         topics = draw_word_topics(hierarchy, number, _MOST_TOPICS)
     return render("topic.word_card", hierarchy, found, focus, number, share, topics)
 

@@ -1,20 +1,16 @@
-"""The controls above the tree, and the foot below it: hints and the tree as text.
-
-What stands above a tree, a sentence and a bar of all topics of its layer, and a tree as rows for a phone.
-"""
+"""What stands around the picture of Explore: the menus above, the bar of a layer, the foot, and rows for a phone."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, LEAST_RELATION, LIGHT, REASONS, Hierarchy, format_identity
-from topiary.app.analysis.topic_images import has_pictures
 from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_most
 from topiary.app.views.html import render
 from topiary.app.views.markup import draw_select, draw_title
 from topiary.app.views.palette import LIVE
-from topiary.app.views.save_report import ReportScope, draw_report_dialog
-from topiary.app.views.save_table import draw_table_dialog
+from topiary.app.views.save_dialogs import ReportScope, draw_report_dialog, draw_table_dialog
 from topiary.app.views.text import BOLD, escape, format_percent, measure_text, shorten
 from topiary.app.views.tree.map_svg import MapDrawing
 from topiary.app.views.tree.opening import STEP
@@ -24,6 +20,26 @@ from topiary.engine.hierarchy.topics import TRADE
 from topiary.engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 SLIDER = (STEP, 30.0, STEP)  # lowest threshold (at 0 all topics are joined), highest threshold, and step
+_PICTURES = (
+    ("topics", "Topics", "all topics of the top layer by their size, and what each is made of"),
+    ("tree", "Tree", "how topics are made of each other, layer by layer"),
+    ("map", "Map of topics", "the topics of layer 1, coloured by parent: similar ones lie close together"),
+)
+_KEYS = {"topics": "1", "tree": "3", "map": "4"}
+_DETAILS = (
+    ("backbone", "Backbone: until 40 % is covered"),
+    ("normal", "Heaviest: until 70 % is covered"),
+    ("all", "All: until 95 % is covered"),
+    ("paper", "As in the paper: above a threshold τ"),
+)
+_WAYS = (("down", "Down, to the children"), ("up", "Up, to the parents"))
+_PARTS = (
+    ("union", "All that the roots reach"),
+    ("shared", "Only what several roots share"),
+    ("unique", "Only what one root alone reaches"),
+)
+_TITLE, _PADDING, _GAP = 12.5, 18.0, 4.0  # of a cell of the bar: size of the letters, and pixels within and between
+_LEAST_SEGMENT = 0.02  # part of a topic that has a piece of its own in the bar of a row
 
 
 class SnapshotOption(NamedTuple):
@@ -44,10 +60,10 @@ class ControlState(NamedTuple):
         The number of topics that the visitor has hidden, or set apart.
     wide : bool
         Whether the panel is hidden.
-    formats : sequence of str
+    formats : tuple of str
         The formats in which the picture can be saved.
-    scopes : mapping of str to ReportScope
-        The topics that a report can be about, by name, once the visitor has opened the dialog.
+    scopes : pairs of str and ReportScope
+        The topics that a report can be about, with their names, once the visitor has opened the dialog.
     picture : "topics", "tree" or "map"
         What is on screen.
     relation : float
@@ -63,8 +79,8 @@ class ControlState(NamedTuple):
     chosen: bool
     hidden: int
     wide: bool
-    formats: Sequence[str]
-    scopes: Mapping[str, ReportScope] = {}
+    formats: tuple[str, ...]
+    scopes: tuple[tuple[str, ReportScope], ...] = ()
     picture: str = "tree"
     relation: float = 0.85
     listed: bool = False
@@ -90,47 +106,60 @@ class MenuEntry(NamedTuple):
     bar: str = ""
 
 
+class _MenuFacts(NamedTuple):
+    """What the menus depend on of the topics; from one snapshot to the next it is usually the same.
+
+    ``everywhere`` are the topics that :func:`list_everywhere` returns, ``n_runs`` the runs with other seeds and this
+    one, 0 where what comes back is not measured.
+    """
+
+    run: int
+    n_layers: int
+    pictured: bool
+    trade: float
+    classes: tuple[str, ...]
+    related: bool
+    certain: bool
+    n_runs: int
+    light: bool
+    everywhere: tuple[Node, ...]
+
+
 def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> str:
     """Return the sentence above the picture, the search, and the menus *View* and *Save*."""
-    is_layered, is_tree = hierarchy.n_layers > 1, state.picture == "tree"
-    pictures = [each for each in _PICTURES if has_pictures(hierarchy) <= (each[0] != "topics")] if is_layered else []
-    classes = hierarchy.classes if state.picture != "topics" else ()
-    return render(
-        "explore.head", hierarchy, state,
+    is_tree = state.picture == "tree"
+    facts = _MenuFacts(
+        hierarchy.run, hierarchy.n_layers, hierarchy.has_pictures, hierarchy.trade,
+        classes=hierarchy.classes if state.picture != "topics" else (), related=bool(hierarchy.relations),
+        certain=bool(hierarchy.edge_variances), n_runs=hierarchy.recurrence.n_runs if hierarchy.recurrence else 0,
+        light=bool(hierarchy.light), everywhere=(*list_everywhere(hierarchy),) if state.picture == "topics" else (),
+    )  # fmt: skip
+    drawn = choice if is_tree else choice._replace(roots=(), threshold=0.0)  # these change while a run trains
+    return render("explore.head", state.answer, state.reading, _draw_menus(facts, drawn, state._replace(answer="")))
+
+
+@lru_cache(maxsize=256)
+def _draw_menus(facts: _MenuFacts, choice: TreeChoice, state: ControlState) -> tuple[str, str]:
+    """Return the search with the menus, and their dialogs."""
+    is_layered, is_tree = facts.n_layers > 1, state.picture == "tree"
+    pictures = [each for each in _PICTURES if facts.pictured <= (each[0] != "topics")] if is_layered else []
+    tools = render(
+        "explore.tools", facts.trade, state,
         pictures=[each for each in pictures if each[0] != "map"],
         groups=[
             ("Draw", _list_pictures(state, pictures)),
             ("Children of each topic", _list_details(choice) if is_tree else []),
-            ("Words", [] if has_pictures(hierarchy) else _list_words(hierarchy.trade)),
-            ("Show", _list_shown(hierarchy, choice, state)),
+            ("Words", [] if facts.pictured else _list_words(facts.trade)),
+            ("Show", _list_shown(facts, choice, state)),
         ],
-        paper=_list_paper(hierarchy, choice, state) if is_tree else [],
+        paper=_list_paper(facts, choice, state) if is_tree else [],
         threshold=draw_threshold_slider(choice.threshold) if is_tree and choice.detail == "paper" else "",
-        relation=draw_relation_slider(state.relation) if state.picture == "map" and hierarchy.relations else "",
-        classes=draw_class_choice(classes, choice.label) if classes else "",
+        relation=draw_relation_slider(state.relation) if state.picture == "map" and facts.related else "",
+        classes=draw_class_choice(facts.classes, choice.label) if facts.classes else "",
         files=[*state.formats[:1], "png", *state.formats[1:]],
-        report=draw_report_dialog(hierarchy.run, state.scopes), table=draw_table_dialog(hierarchy),
     )  # fmt: skip
-
-
-_PICTURES = (
-    ("topics", "Topics", "all topics of the top layer by their size, and what each is made of"),
-    ("tree", "Tree", "how topics are made of each other, layer by layer"),
-    ("map", "Map of topics", "the topics of layer 1, coloured by parent: similar ones lie close together"),
-)
-_KEYS = {"topics": "1", "tree": "3", "map": "4"}
-_DETAILS = (
-    ("backbone", "Backbone: until 40 % is covered"),
-    ("normal", "Heaviest: until 70 % is covered"),
-    ("all", "All: until 95 % is covered"),
-    ("paper", "As in the paper: above a threshold τ"),
-)
-_WAYS = (("down", "Down, to the children"), ("up", "Up, to the parents"))
-_PARTS = (
-    ("union", "All that the roots reach"),
-    ("shared", "Only what several roots share"),
-    ("unique", "Only what one root alone reaches"),
-)
+    dialogs = draw_report_dialog(facts.run, dict(state.scopes)) + draw_table_dialog(facts.run, facts.n_layers)
+    return tools, dialogs
 
 
 def _list_pictures(state: ControlState, pictures: Sequence[tuple[str, str, str]]) -> list[MenuEntry]:
@@ -159,30 +188,29 @@ def _list_words(trade: float) -> list[MenuEntry]:
     ]  # fmt: skip
 
 
-def _list_shown(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> list[MenuEntry]:
+def _list_shown(facts: _MenuFacts, choice: TreeChoice, state: ControlState) -> list[MenuEntry]:
     """Return what can be shown or hidden in the picture on screen."""
     is_tree, entries = state.picture == "tree", []
-    everywhere = list_everywhere(hierarchy) if state.picture == "topics" else []
-    if everywhere:
-        is_apart = choice.without.issuperset(everywhere)
+    if facts.everywhere:
+        is_apart = choice.without.issuperset(facts.everywhere)
         entries.append(MenuEntry("apart", "", "Set apart topics in every kind of text", is_apart))
     elif state.hidden:
         entries.append(MenuEntry("unhide", "", f"Show the {plural(state.hidden, 'hidden topic')}"))
-    if is_tree and (hierarchy.edge_variances or hierarchy.recurrence):
+    if is_tree and (facts.certain or facts.n_runs):
         text, hint = "Only lines that are sure", "Draw only edges above the threshold with at least 90 %"
-        if hierarchy.recurrence is not None:
-            text, hint = "Only what other seeds found", f"Draw only edges {describe_most(hierarchy.recurrence.n_runs)}"
+        if facts.n_runs:
+            text, hint = "Only what other seeds found", f"Draw only edges {describe_most(facts.n_runs)}"
         entries.append(MenuEntry("sure", "", text, choice.sure, hint))
     if is_tree and choice.closed:
         entries.append(MenuEntry("open-all", "", "Open all", None, "Unfold every topic"))
-    if state.picture != "topics" and hierarchy.light:
+    if state.picture != "topics" and facts.light:
         entries.append(MenuEntry("light", "", "Light topics too", choice.light, REASONS[LIGHT]))
     return [*entries, MenuEntry("wide", "", "Only the picture", state.wide, "Put the panel away")]
 
 
-def _list_paper(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> list[MenuEntry]:
+def _list_paper(facts: _MenuFacts, choice: TreeChoice, state: ControlState) -> list[MenuEntry]:
     """Return the rest of what can be chosen of a tree: its direction, its roots, and which of what they reach."""
-    bars = _find_dead_ends(hierarchy, choice)
+    bars = _find_dead_ends(facts.n_layers, choice)
     entries = [
         MenuEntry("direction", name, text, name == choice.direction, bar=bars.get(name, "")) for name, text in _WAYS
     ]
@@ -202,10 +230,10 @@ def list_everywhere(hierarchy: Hierarchy) -> list[Node]:
     return found if len(found) < len(tops) else []
 
 
-def _find_dead_ends(hierarchy: Hierarchy, choice: TreeChoice) -> dict[str, str]:
+def _find_dead_ends(n_layers: int, choice: TreeChoice) -> dict[str, str]:
     """Return the directions in which nothing lies beyond any root, with a reason."""
     layers = {root.layer for root in choice.roots}
-    ends = {"up": (hierarchy.n_layers, "Nothing is above the top layer"), "down": (1, "Nothing is below layer 1")}
+    ends = {"up": (n_layers, "Nothing is above the top layer"), "down": (1, "Nothing is below layer 1")}
     return {way: reason for way, (layer, reason) in ends.items() if layers == {layer}}
 
 
@@ -366,10 +394,6 @@ def _draw_outline_item(
         _draw_outline_item(hierarchy, child, link, links, hidden, written) for child, link in child_links
     )
     return f"<li>{head}{words}{folded}{f'<ul>{children}</ul>' if children else ''}</li>"
-
-
-_TITLE, _PADDING, _GAP = 12.5, 18.0, 4.0  # of a cell of the bar: size of the letters, and pixels within and between
-_LEAST_SEGMENT = 0.02  # part of a topic that has a piece of its own in the bar of a row
 
 
 class TopicRow(NamedTuple):

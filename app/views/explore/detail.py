@@ -1,9 +1,4 @@
-"""The panel about one topic: words, quality, parents, children, columns and documents.
-
-A topic over time and by group, as two small pictures in its panel.
-
-Notes and tags on a topic or a document: the fold that shows them, with its form.
-"""
+"""The panel about a topic: its words, relatives, documents and facts, its small charts, and the notes on it."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -16,9 +11,7 @@ from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from topiary.app.analysis.name_server import PASSAGES, NameRequest, NameServer
 from topiary.app.analysis.notes import LONGEST_AUTHOR, LONGEST_NOTE, LONGEST_TAG, Note, rank_tags
 from topiary.app.analysis.passages import TopicPassage
-from topiary.app.analysis.topic_images import has_pictures
 from topiary.app.analysis.trends import TopicSeries
-from topiary.app.analysis.word_use import measure_everywhere
 from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import draw_found_link
 from topiary.app.views.html import render
@@ -33,6 +26,17 @@ if TYPE_CHECKING:
     from topiary.app.analysis.topic_names import ProposedName
 
 LONGEST = SimpleNamespace(note=LONGEST_NOTE, tag=LONGEST_TAG, author=LONGEST_AUTHOR)  # characters
+_MOST_COLUMN_TOPICS = 4  # column topics listed for a topic
+_EXCERPT, _LONGEST_TEXT = 220, 6000  # characters of an excerpt, and of a text that is unfolded
+_MOST_CLASSES = 8  # classes listed for a topic
+ONLY_ROOT = "The tree has no other root: make another topic a root first"
+_LEAST_CHILD = 0.01  # relatives with a smaller share are folded
+_MOST_RELATIVES, _FEWEST_RELATIVES, _MOST_FOLDED = 12, 3, 24  # listed at most and at least, and in the fold
+MUCH = 0.2  # share of a document from which the topic counts as much of it
+_FEW_RELATIVES = 4  # listed where the panel is short
+_WIDTH, _HEIGHT, _BASE = 146, 58, 55
+_NAMES, _ROW, _LETTERS = 64, 14.5, 12  # width of the names of groups, height of a row, and size of the letters
+_HEADROOM = 1.4  # height of a picture in multiples of the largest share; bands may be cut at the top
 
 
 class NoteForm(NamedTuple):
@@ -64,17 +68,16 @@ def draw_notes(notes: Sequence[Note], form: NoteForm) -> str:
     return render("notes.fold", notes, form, LONGEST)
 
 
-_MOST_COLUMN_TOPICS = 4  # column topics listed for a topic
-
-
 def list_columns_above(hierarchy: Hierarchy, node: Node) -> str:
     """Return the column topics that weigh most in a topic of layer 1; empty for other layers and models."""
-    topics = find_topics_above(hierarchy, node, _MOST_COLUMN_TOPICS)
+    topics = find_topics_above(hierarchy, node, _MOST_COLUMN_TOPICS) if hierarchy.columns else ()
     return render("topic.columns_above", topics) if topics else ""
 
 
 def draw_column_topics(hierarchy: Hierarchy) -> str:
     """Return the folded list of all column topics, layer by layer, top first; empty for other models."""
+    if hierarchy.columns is None:
+        return ""
     layers = [(layer, rank_column_topics(hierarchy, layer)) for layer in reversed(list_column_layers(hierarchy))]
     return render("topic.column_topics", layers) if layers else ""
 
@@ -97,13 +100,6 @@ def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
 def draw_common_words(hierarchy: Hierarchy) -> str:
     """Return the folded list of words that are left out of titles; empty if there are none."""
     return render("topic.common_words", [hierarchy.vocabulary[number] for number in hierarchy.common_words])
-
-
-_EXCERPT, _LONGEST_TEXT = 220, 6000  # characters of an excerpt, and of a text that is unfolded
-_MOST_CLASSES = 8  # classes listed for a topic
-ONLY_ROOT = "The tree has no other root: make another topic a root first"
-_LEAST_CHILD = 0.01  # relatives with a smaller share are folded
-_MOST_RELATIVES, _FEWEST_RELATIVES, _MOST_FOLDED = 12, 3, 24  # listed at most and at least, and in the fold
 
 
 class TopicDocument(NamedTuple):
@@ -210,7 +206,7 @@ def draw_topic(
     """
     state = state or PanelState()
     form = NoteForm(format_identity(node), "this topic", rank_tags(hierarchy.notes), state.sent, state.focus)
-    is_picture, is_layered = has_pictures(hierarchy), hierarchy.n_layers > 1
+    is_picture, is_layered = hierarchy.has_pictures, hierarchy.n_layers > 1
     actions = []
     if is_layered:
         is_top = node.layer == hierarchy.n_layers
@@ -219,7 +215,8 @@ def draw_topic(
     return render(
         "topic.panel", hierarchy, node,
         actions=actions, opens=_find_way(hierarchy, node, state) if is_layered else None,
-        found=draw_found_link(hierarchy, node), notes=hierarchy.notes.get(node, ()), form=form, longest=LONGEST,
+        found=draw_found_link(hierarchy, node) if hierarchy.recurrence else "",
+        notes=hierarchy.notes.get(node, ()), form=form, longest=LONGEST,
         words=[] if is_picture else _list_words(hierarchy, node),
         rarer=[] if is_picture else hierarchy.lowered_words(node, 12),
         kin="".join(list_relatives(hierarchy, node, threshold, above=above) for above in (True, False)),
@@ -228,10 +225,6 @@ def draw_topic(
         facts=_describe_facts(hierarchy, node, threshold, state.using), trend=state.trend,
         unfolded=state.whole, naming=state.naming, passages=PASSAGES,
     )  # fmt: skip
-
-
-MUCH = 0.2  # share of a document from which the topic counts as much of it
-_FEW_RELATIVES = 4  # listed where the panel is short
 
 
 def _describe_facts(hierarchy: Hierarchy, node: Node, threshold: float, using: int) -> SimpleNamespace:
@@ -265,7 +258,7 @@ def _describe_certainty(hierarchy: Hierarchy, node: Node, threshold: float) -> s
 def _find_way(hierarchy: Hierarchy, node: Node, state: PanelState) -> tuple[str, str, str]:
     """Return the message, its value and the word of the button that leads from a topic to its tree, or back."""
     if state.picture == "tree" and state.alone:
-        return ("picture", "topics", "Back to all topics") if not has_pictures(hierarchy) else ("popular", "", "Back")
+        return ("picture", "topics", "Back to all topics") if not hierarchy.has_pictures else ("popular", "", "Back")
     return ("root", "", "Open its tree" if node.layer == hierarchy.n_layers else "Open in the tree")
 
 
@@ -285,12 +278,9 @@ def _list_tile_actions(*, top: bool) -> list[tuple[str, str, str]]:
 def _list_words(hierarchy: Hierarchy, node: Node) -> list[SimpleNamespace]:
     """Return the first words of a topic, each with its share in the corpus."""
     words = hierarchy.top_words(node, 30)
-    everywhere = measure_everywhere(hierarchy, node.layer)
-    numbers = hierarchy.words[node.layer - 1][hierarchy.place(node), : len(words)].tolist()
-    return [
-        SimpleNamespace(word=word, everywhere=float(everywhere[number]))
-        for word, number in zip(words, numbers, strict=True)
-    ]
+    numbers = hierarchy.words[node.layer - 1][hierarchy.place(node), : len(words)]
+    everywhere = hierarchy.measure_everywhere(node.layer, numbers).tolist()
+    return [SimpleNamespace(word=word, everywhere=share) for word, share in zip(words, everywhere, strict=True)]
 
 
 def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above: bool) -> str:
@@ -359,11 +349,6 @@ def _describe_document(document: TopicDocument) -> SimpleNamespace:
 def draw_place_button(document: int) -> str:
     """Return the button that shows where a document lies among the topics; empty for a negative number."""
     return render("macros.place_button", document)
-
-
-_WIDTH, _HEIGHT, _BASE = 146, 58, 55
-_NAMES, _ROW, _LETTERS = 64, 14.5, 12  # width of the names of groups, height of a row, and size of the letters
-_HEADROOM = 1.4  # height of a picture in multiples of the largest share; bands may be cut at the top
 
 
 class GroupShare(NamedTuple):

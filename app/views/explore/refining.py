@@ -74,18 +74,14 @@ class CloserLook(NamedTuple):
     refining: Sequence[RefiningRun]
 
 
-def draw_closer_look(node: Node, look: CloserLook | None, *, busy: bool) -> str:
+def draw_closer_look(node: Node, look: CloserLook, *, busy: bool) -> str:
     """Return the section *Look closer* of a topic's panel: the offer of a run, and the runs that refine the topic.
 
     Parameters
     ----------
-    look : CloserLook or None
-        None while it is read.
     busy : bool
         Whether a corpus is being made.
     """
-    if look is None:
-        return ""
     among = f"the {look.among:,} selected" if look.among < look.documents else f"{look.documents:,}"
     counts = look.counts or ()
     usable = [count for count in counts if count.training >= look.least]

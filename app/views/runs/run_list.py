@@ -1,11 +1,4 @@
-"""The list of runs with sparklines, and the page of an empty store.
-
-The first minute: what happens until there are topics, how long it takes, and what topics are, as a drawing.
-
-The table that compares many runs: what differs in their settings, and how good they are.
-
-Which runs the list shows and in which order, and the controls that choose it.
-"""
+"""The list of runs with its controls, the table that compares runs, and the pages shown before there are any."""
 
 import json
 import math
@@ -42,29 +35,6 @@ from topiary.app.views.runs.new_run_form import describe_setting, format_value
 from topiary.app.views.text import break_lines, fit_lines
 
 WIDTH, HEIGHT, EDGE = 132, 34, 3  # of a sparkline, and the margin around its curve, in pixels
-
-
-def draw_sparkline(values: Sequence[float]) -> str:
-    """Return ``values`` as an SVG curve over their range, with a dot on the last; no curve for fewer than two."""
-    finite = [(index, value) for index, value in enumerate(values) if isfinite(value)]
-    if len(finite) < 2:
-        return f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true"></svg>'
-    low, high = min(value for _, value in finite), max(value for _, value in finite)
-    x_scale = (WIDTH - 2 * EDGE) / (finite[-1][0] - finite[0][0])
-    y_scale = (HEIGHT - 2 * EDGE) / (high - low) if high > low else 0.0
-    points = [
-        (EDGE + (index - finite[0][0]) * x_scale, EDGE + (high - value) * y_scale if y_scale else HEIGHT / 2)
-        for index, value in finite
-    ]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    x, y = points[-1]
-    return (
-        f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">'
-        f'<polygon points="{EDGE},{HEIGHT} {line} {x:.1f},{HEIGHT}"/><polyline points="{line}"/>'
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/></svg>'
-    )
-
-
 Run = TypeVar("Run", bound=RunFacts)
 ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
 AT_ONCE = 50  # runs shown at first, and added by each click on "more"
@@ -86,6 +56,49 @@ FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
 _NO_ESTIMATE_TIP = "No test document has been evaluated yet"
 NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
+FIRST_TOPICS = 6.0  # seconds from the start of a run whose kernels are compiled to its first topics
+COMPILING = 40.0  # seconds of compiling the kernels of a model
+LATE = 20.0  # seconds without a change of the estimate after which it takes longer than usual
+_STEPS = (50, 40, 30, 20, 10, 6)  # seconds that are said
+_TITLE, _ROOM, _LINES = 14.0, 14.2, 2  # ems of the title and of a line of a document in the drawing, and its lines
+_CHARACTERS = 200  # of a document that are looked at
+NONE = "–"
+_NPMI_TIP = "Mean coherence (NPMI) of the topics of this layer with at least 0.1 % of the words; higher is better"
+_ESTIMATE_TIP = "How well the run predicts held-out words; estimates of other kinds, in other columns, do not compare"
+NEWEST, LOWEST = "newest", "perplexity"
+ORDERS = {
+    NEWEST: "newest first",
+    "oldest": "oldest first",
+    LOWEST: "lowest perplexity first",
+    "steps": "most steps first",
+    "time": "longest training first",
+    "name": "by name",
+}
+FILTERS = {"state": "all states", "corpus": "all corpora", "model": "all models"}  # each with the entry for all
+MANY = 12  # runs; a longer list gets a search field
+FEW = 3  # runs; a shorter list needs no order
+MOST_MARKED = 40  # runs in a table
+
+
+def draw_sparkline(values: Sequence[float]) -> str:
+    """Return ``values`` as an SVG curve over their range, with a dot on the last; no curve for fewer than two."""
+    finite = [(index, value) for index, value in enumerate(values) if isfinite(value)]
+    if len(finite) < 2:
+        return f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true"></svg>'
+    low, high = min(value for _, value in finite), max(value for _, value in finite)
+    x_scale = (WIDTH - 2 * EDGE) / (finite[-1][0] - finite[0][0])
+    y_scale = (HEIGHT - 2 * EDGE) / (high - low) if high > low else 0.0
+    points = [
+        (EDGE + (index - finite[0][0]) * x_scale, EDGE + (high - value) * y_scale if y_scale else HEIGHT / 2)
+        for index, value in finite
+    ]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    x, y = points[-1]
+    return (
+        f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">'
+        f'<polygon points="{EDGE},{HEIGHT} {line} {x:.1f},{HEIGHT}"/><polyline points="{line}"/>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/></svg>'
+    )
 
 
 def draw_runs(
@@ -234,14 +247,6 @@ def list_verbs(state: str) -> list[tuple[str, str, str]]:
     return [(verb, *_VERBS[verb]) for verb in ACTIONS.get(state, ())]
 
 
-FIRST_TOPICS = 6.0  # seconds from the start of a run whose kernels are compiled to its first topics
-COMPILING = 40.0  # seconds of compiling the kernels of a model
-LATE = 20.0  # seconds without a change of the estimate after which it takes longer than usual
-_STEPS = (50, 40, 30, 20, 10, 6)  # seconds that are said
-_TITLE, _ROOM, _LINES = 14.0, 14.2, 2  # ems of the title and of a line of a document in the drawing, and its lines
-_CHARACTERS = 200  # of a document that are looked at
-
-
 class WaitFacts(NamedTuple):
     """What a visitor waits for.
 
@@ -330,11 +335,6 @@ def draw_waiting_page(facts: WaitFacts, estimate: int, *, late: bool) -> str:
 
 def _fit(text: str, room: float, n_lines: int) -> list[str]:
     return fit_lines(" ".join(text.split()), room, n_lines)
-
-
-NONE = "–"
-_NPMI_TIP = "Mean coherence (NPMI) of the topics of this layer with at least 0.1 % of the words; higher is better"
-_ESTIMATE_TIP = "How well the run predicts held-out words; estimates of other kinds, in other columns, do not compare"
 
 
 class TableRun(NamedTuple):
@@ -457,21 +457,6 @@ def _list_cells(
         *((format_estimate(row.estimate), best) if kind == own else (NONE, False) for kind in kinds),
         *((cell, False) for cell in rest),
     ]
-
-
-NEWEST, LOWEST = "newest", "perplexity"
-ORDERS = {
-    NEWEST: "newest first",
-    "oldest": "oldest first",
-    LOWEST: "lowest perplexity first",
-    "steps": "most steps first",
-    "time": "longest training first",
-    "name": "by name",
-}
-FILTERS = {"state": "all states", "corpus": "all corpora", "model": "all models"}  # each with the entry for all
-MANY = 12  # runs; a longer list gets a search field
-FEW = 3  # runs; a shorter list needs no order
-MOST_MARKED = 40  # runs in a table
 
 
 class RunChoice(NamedTuple):

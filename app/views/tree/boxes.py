@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy, format_identity
-from topiary.app.analysis.topic_images import draw_atom_uri, has_pictures
+from topiary.app.analysis.topic_images import draw_atom_uri
 from topiary.app.names import format_signed
 from topiary.app.views.text import BOLD, LONGEST_TITLE, fit_lines, format_percent, measure_text, shorten, wrap_words
 from topiary.engine.hierarchy.tree import Edge, Node
@@ -114,7 +114,7 @@ def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], hea
     font = choose_font_size(hierarchy, node)
     largest = float(hierarchy.shares[node.layer - 1].max())
     identity, share = format_identity(node), format_percent(hierarchy.share(node))
-    pictured = has_pictures(hierarchy)
+    pictured = hierarchy.has_pictures
     title, others = _choose_words(hierarchy, node)
     width = max(_measure_width(title, others, pictured=pictured), measure_head(identity, share)) * font
     if not pictured:
@@ -164,7 +164,7 @@ def measure_head(identity: str, share: str) -> float:
 
 def _choose_words(hierarchy: Hierarchy, node: Node) -> tuple[str, list[str]]:
     """Return the title of a box and its other words; of topics of images, only a name that a user gave."""
-    if has_pictures(hierarchy):
+    if hierarchy.has_pictures:
         return shorten(hierarchy.name(node), LONGEST_TITLE), []
     n_others = PRINTED_WORDS - (0 if hierarchy.name(node) else len(hierarchy.title_words(node)))
     others = hierarchy.other_words(node, n_others)

@@ -1,14 +1,8 @@
 """The map: the topics of layer 1 as circles, coloured by their heaviest parent, similar ones close together.
 
-Lines join topics that documents use together.  Labels and captions of parents are drawn for every zoom level; the style
-sheet shows those of one level, as in the tree.
-
-The parents of the topics on the map: where each topic comes from, and which parents have a colour.
-
-Where the labels and captions of the map are: none covers another one, and no label covers a circle.
-
-All sizes are in units of the picture.  There is a set of labels for each zoom level: the nearer one looks, the smaller
-the letters, relative to the picture, and the more of them find a place.
+Lines join topics that documents use together.  All sizes are in units of the picture.  There is a set of labels for
+each zoom level, of which the style sheet shows one: the nearer one looks, the smaller the letters, relative to the
+picture, and the more of them find a place.
 """
 
 from collections.abc import Sequence
@@ -19,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
-from topiary.app.analysis.topic_images import has_pictures
 from topiary.app.views.palette import LIVE, PictureTheme, find_layer_colour
 from topiary.app.views.text import BOLD, LONGEST_TITLE, escape, format_percent, measure_text, shorten, shorten_words
 from topiary.app.views.tree import tree_svg
@@ -39,6 +32,17 @@ _COUNTS = (1, 2, 2, 3, 3, 3)  # parts of each way of `list_lines`
 
 # places of a label around a circle: the direction from the centre of the circle to the label
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.7, -0.7), (0.7, 0.7), (-0.7, -0.7), (-0.7, 0.7))
+PARENT_LAYERS = (2, 3)
+_WORDS_SHARE = 0.4  # of the words in the distance of two topics; the rest is of their parents, equal for each layer
+_HEIGHT, _MARGIN = 900.0, 40.0
+_COVERED = 0.07  # share of the picture that all circles together cover
+_SMALLEST, _LARGEST = 6.0, 80.0  # radii
+_APART = 16.0  # space between circles, for their labels
+SIZES = (5.5, 8.0, 12.0, 17.0, 24.0, 34.0)  # of letters at each zoom level, in units of the picture, nearest first
+WHOLE = 3  # the level at which the whole picture is seen; from it on, captions are those of layer 3
+_CAPTION_SIZES = (1.3, 1.5)  # of the captions of layer 2, and from afar, relative to the letters of labels
+_ROUNDS = 30  # of the search for a centre
+_LEGEND_SIZE, _LEGEND_ROW, _LEGEND_GAP = 15.0, 26.0, 26.0
 
 
 class Circles(NamedTuple):
@@ -231,10 +235,6 @@ def _overlap(boxes: FloatArray, taken: FloatArray) -> BoolArray:
     return overlap
 
 
-PARENT_LAYERS = (2, 3)
-_WORDS_SHARE = 0.4  # of the words in the distance of two topics; the rest is of their parents, equal for each layer
-
-
 class Family(NamedTuple):
     """A parent on the map, and the numbers of the topics of which it is the heaviest parent, in the map's order."""
 
@@ -306,17 +306,6 @@ def assign_hues(families: Sequence[Family], n_hues: int) -> dict[Node, int]:
         wanted = ((family.parent.column + step) % n_hues for step in range(n_hues))
         hues[family.parent] = next(hue for hue in wanted if hue not in hues.values())
     return hues
-
-
-_HEIGHT, _MARGIN = 900.0, 40.0
-_COVERED = 0.07  # share of the picture that all circles together cover
-_SMALLEST, _LARGEST = 6.0, 80.0  # radii
-_APART = 16.0  # space between circles, for their labels
-SIZES = (5.5, 8.0, 12.0, 17.0, 24.0, 34.0)  # of letters at each zoom level, in units of the picture, nearest first
-WHOLE = 3  # the level at which the whole picture is seen; from it on, captions are those of layer 3
-_CAPTION_SIZES = (1.3, 1.5)  # of the captions of layer 2, and from afar, relative to the letters of labels
-_ROUNDS = 30  # of the search for a centre
-_LEGEND_SIZE, _LEGEND_ROW, _LEGEND_GAP = 15.0, 26.0, 26.0
 
 
 class MapChoice(NamedTuple):
@@ -414,7 +403,7 @@ def _settle_circles(places: FloatArray, shares: FloatArray, width: float) -> Cir
 
 def _choose_words(hierarchy: Hierarchy, node: Node) -> list[str]:
     """Return the title of a topic in at most three parts; its rank if it is an image without a name."""
-    if has_pictures(hierarchy) and not hierarchy.name(node):
+    if hierarchy.has_pictures and not hierarchy.name(node):
         return [format_identity(node)]
     return shorten(shorten_words(hierarchy.title(node), LONGEST), LONGEST_TITLE).split(maxsplit=2)
 

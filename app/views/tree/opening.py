@@ -1,7 +1,7 @@
 """The topics with which a tree opens, and the paths to topics that several roots share."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -95,9 +95,10 @@ def find_opening_threshold(hierarchy: Hierarchy) -> float:
     With few topics in a layer, weights cannot be many times the average: at tau = 5 a topic above 16 others has a
     child only if almost a third of its weight is in one of them.
     """
-    return next(
-        (threshold for threshold in _list_thresholds(USUAL, LOWEST) if _is_readable(hierarchy, threshold)), USUAL
-    )
+    for step in range(round((USUAL - LOWEST) / STEP) + 1):
+        if _is_readable(hierarchy, threshold := USUAL - STEP * step):
+            return threshold
+    return USUAL
 
 
 def choose_first_roots(hierarchy: Hierarchy, threshold: float) -> tuple[Node, ...]:
@@ -143,10 +144,6 @@ def _find_heaviest_edges(hierarchy: Hierarchy, root: Node, direction: Direction)
     heaviest = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
     lower = root.layer - 1 if direction == "down" else root.layer
     return abs(heaviest[0].weight) * hierarchy.widths[lower - 1] if heaviest else 0.0
-
-
-def _list_thresholds(high: float, low: float) -> Iterator[float]:
-    return (high - STEP * step for step in range(int((high - low) / STEP) + 1))
 
 
 def add_linking_topics(

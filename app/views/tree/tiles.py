@@ -437,8 +437,8 @@ class _TilePicture:
 
 def _break_title(title: str, width: float, most: int) -> tuple[str, ...] | None:
     """Return the lines of a whole title; None if it needs more lines, or a wider one."""
-    lines = fit_lines(title, width, most)
-    return tuple(lines) if " ".join(lines) == " ".join(title.split()) else None
+    lines = wrap_words(title.split(), width)
+    return tuple(lines) if len(lines) <= most and max(map(measure_text, lines), default=0.0) <= width else None
 
 
 def _draw_rect(place: Rectangle, attributes: str) -> str:

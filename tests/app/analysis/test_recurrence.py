@@ -26,10 +26,10 @@ from topiary.app.analysis.recurrence import (
     list_consensus,
     list_recurrent,
     list_seed_edges,
-    list_seed_runs,
     measure_mixing,
     summarize_layer,
 )
+from topiary.app.analysis.seeds import list_seed_runs
 from topiary.engine.hierarchy.align import count_most
 from topiary.store import runs
 from topiary.store.points import Point

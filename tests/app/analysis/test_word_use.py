@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from topiary.app.analysis.word_use import cut_passage, find_word, find_word_uses, measure_everywhere
+from topiary.app.analysis.word_use import cut_passage, find_word, find_word_uses
 
 
 def test_the_parts_of_a_word_are_its_weight_times_the_share_of_each_topic_over_their_sum() -> None:
@@ -20,7 +20,7 @@ def test_the_parts_of_a_word_are_its_weight_times_the_share_of_each_topic_over_t
         assert {use.node: use.part for use in uses} == pytest.approx(expected)
         assert [use.part for use in uses] == sorted((use.part for use in uses), reverse=True)
         assert len(find_word_uses(hierarchy, 17, layer, 1)) == 1
-        assert measure_everywhere(hierarchy, layer)[17] == pytest.approx(total)
+        assert hierarchy.measure_everywhere(layer)[17] == pytest.approx(total)
 
 
 def test_a_word_without_weight_is_in_no_topic_and_an_unknown_word_has_no_number() -> None:
@@ -28,7 +28,7 @@ def test_a_word_without_weight_is_in_no_topic_and_an_unknown_word_has_no_number(
     hierarchy.projections[0][5] = 0.0
     assert find_word_uses(hierarchy, 5, 1, 5) == []
     assert find_word(hierarchy, "no such word") is None
-    np.testing.assert_allclose(measure_everywhere(hierarchy, 1)[5], 0.0)
+    np.testing.assert_allclose(hierarchy.measure_everywhere(1)[5], 0.0)
 
 
 def test_a_passage_is_around_the_word_as_written() -> None:

@@ -748,6 +748,14 @@ def test_every_option_of_an_import_has_a_flag():
     assert set(options.HELP) == set(ImportOptions.__dataclass_fields__)
 
 
+def test_the_parser_of_one_command_has_it_as_the_parser_of_all_does():
+    every = next(action.choices for action in main.build_parser()._actions if action.dest == "command")
+    for name, command in every.items():
+        own = next(action.choices for action in main.build_parser(name)._actions if action.dest == "command")
+        assert own[name].format_help() == command.format_help()
+        assert len(own) < 10
+
+
 def test_every_command_takes_a_store():
     parser = main.build_parser()
     choices = next(action.choices for action in parser._actions if action.dest == "command")
@@ -784,7 +792,13 @@ def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word():
     ("where", "sentence"),
     [(">/dev/full", "standard output cannot be written (No space left"), (">&-", "standard output is closed")],
 )
-@pytest.mark.parametrize("words", ["topics 1 --json", "runs", "compare 1 1", "--help"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("runs", "--help"),
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in ("topics 1 --json", "compare 1 1")),
+    ],
+)
 def test_what_cannot_be_printed_is_one_sentence_and_status_2(filled, where, sentence, words):
     if ">/dev/full" in where and not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")
@@ -811,7 +825,10 @@ def test_what_cannot_be_printed_is_one_sentence_and_status_2(filled, where, sent
         ("| true", 0, ""),
     ],
 )
-@pytest.mark.parametrize("words", ["train food --minibatches 20 --layers 2", "fork 1 --minibatches 20"])
+@pytest.mark.parametrize(
+    "words",
+    ["train food --minibatches 20 --layers 2", pytest.param("fork 1 --minibatches 20", marks=pytest.mark.nightly)],
+)
 def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_path, words, where, status, sentence):
     if ">/dev/full" in where and not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")

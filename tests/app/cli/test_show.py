@@ -49,7 +49,9 @@ def path(made, tmp_path, monkeypatch):
     return shutil.copy(made, tmp_path / "store.db")
 
 
-@pytest.mark.parametrize("table", ["runs", "corpora", "events", "points"])
+@pytest.mark.parametrize(
+    "table", ["runs", "corpora", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("events", "points"))]
+)
 def test_commands_go_on_without_a_damaged_row_and_say_that_it_is_left_out(capsys, path, table):
     damage_rows(path, table, f"UPDATE {table} SET {DAMAGES[table]} WHERE number = 1")
 

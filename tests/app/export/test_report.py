@@ -16,7 +16,7 @@ from topiary.app.export.report import render_report, write_report
 from topiary.app.export.run_tables import build_table, read_request
 from topiary.app.views.palette import LIGHT
 from topiary.app.views.report_trends import ReportTrends, draw_topic_trends
-from topiary.app.views.save_report import list_report_scopes
+from topiary.app.views.save_dialogs import list_report_scopes
 from topiary.app.views.text import escape, format_percent
 from topiary.app.views.tree.tiles import TilesChoice, describe_shares, draw_tiles
 from topiary.engine.hierarchy.tree import Node

@@ -175,9 +175,11 @@ def test_topics_are_written_with_their_npmi_and_without_where_it_is_not_known(hi
 
 def test_a_topic_is_written_with_its_twin(hierarchy: Hierarchy) -> None:
     first, second = hierarchy.nodes(2)[:2]
-    projection = hierarchy.projections[1].copy()
+    projection, words = hierarchy.projections[1].copy(), hierarchy.words[1].copy()
     projection[:, hierarchy.place(second)] = projection[:, hierarchy.place(first)]
+    words[hierarchy.place(second)] = words[hierarchy.place(first)]
     twins = replace(hierarchy, projections=(hierarchy.projections[0], projection, *hierarchy.projections[2:]))
+    twins = replace(twins, words=(hierarchy.words[0], words, *hierarchy.words[2:]))
     table = topics.list_topics(twins, 2)
     read = list(csv.DictReader(io.StringIO(topics.render_topics(table, "csv")), quoting=csv.QUOTE_NONNUMERIC))
     assert [row["twin"] for row in table][:2] == [None, format_identity(first)]

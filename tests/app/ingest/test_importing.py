@@ -101,7 +101,7 @@ def test_the_svmlight_files_are_the_same_documents_as_the_matlab_file(shared_dat
         ("reuters395_ldac", 395, 4_258, 84_010, 60_114),
         ("ap_ldac", 2_246, 10_473, 435_838, 302_031),
         ("uci_kos", 3_430, 6_906, 467_714, 353_160),
-        ("wikipedia_hoffman", 10_000, 7_702, 4_521_407, 2_151_242),
+        pytest.param("wikipedia_hoffman", 10_000, 7_702, 4_521_407, 2_151_242, marks=pytest.mark.nightly),
     ],
 )
 def test_count_corpora_have_their_sizes(

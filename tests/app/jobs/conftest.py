@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 from databases import database_url, db, parametrize_databases, postgresql_server
-from process_samples import SMALL, open_copy, order, small_corpus
+from process_samples import SMALL, open_copy, order, small_corpus, writing_seldom
 
 from topiary.app.jobs import compile_kernels, trainer
 from topiary.engine import models, settings
@@ -38,6 +38,13 @@ def apart(tmp_path, monkeypatch):
     monkeypatch.delenv("TOPIARY_STORE", raising=False)
 
 
+@pytest.fixture(scope="module")
+def seldom():
+    """Short runs of this process write some snapshots and checkpoints, and not both at every step."""
+    with writing_seldom():
+        yield
+
+
 @pytest.fixture(scope="session")
 def corpus_folder(tmp_path_factory):
     """A folder whose ``store.db`` has a small corpus, to be copied."""
@@ -51,7 +58,7 @@ def corpus_folder(tmp_path_factory):
 def trained_folder(tmp_path_factory, corpus_folder):
     """A folder whose ``store.db`` has a small corpus and a finished run on it, number 1, to be copied."""
     folder = tmp_path_factory.mktemp("trained")
-    with closing(open_copy(corpus_folder, folder)) as database:
+    with closing(open_copy(corpus_folder, folder)) as database, writing_seldom():
         trainer.train_run(database, order(database).number)
     return folder
 

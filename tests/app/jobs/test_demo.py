@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 from process_samples import NOBODY
 
-from topiary.app.ingest import memory
+from topiary.app.ingest import docstrings, memory
 from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.options import ImportOptions
 from topiary.app.jobs import compile_kernels, control, demo, launcher, progress
@@ -25,12 +25,13 @@ def db(tmp_path, monkeypatch):
     folder.mkdir()
     for j in range(12):
         (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
-    options = ImportOptions(name=memory.DOCS_NAME, min_df=1, max_df=1.0)
+    options = ImportOptions(name=docstrings.DOCS_NAME, min_df=1, max_df=1.0)
     monkeypatch.setattr(
         memory, "import_builtin", lambda db, notify, map_files: import_path(db, folder, options, notify)
     )
     monkeypatch.setattr(compile_kernels, "start_compilers", lambda request, store: [])
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
+    monkeypatch.setattr(launcher, "start_worker_ahead", lambda url, kernels: None)
     database = open_database(str(tmp_path / "store.db"))
     yield database
     database.close()
@@ -40,7 +41,7 @@ def test_the_first_time_it_makes_a_corpus_and_a_run_and_tells_so(db):
     report = io.StringIO()
     number = demo.prepare_demo(db, demo.Notifier(report))
     row = runs.get_run(db, number)
-    assert (row.corpus_name, row.name, row.layers, row.state) == (memory.DOCS_NAME, "demo", (16, 8), "queued")
+    assert (row.corpus_name, row.name, row.layers, row.state) == (docstrings.DOCS_NAME, "demo", (16, 8), "queued")
     words = [json.loads(line)[0] for line in report.getvalue().splitlines()]
     assert words[-1].startswith("Starting the first run, of three layers; about ")
     assert any(word.startswith("Storing documents") for word in words)
@@ -71,8 +72,10 @@ def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers
 
     monkeypatch.setattr(memory, "import_builtin", import_and_serve)
     monkeypatch.setattr(compile_kernels, "start_compilers", start)
-    demo.prepare_demo(db, demo.Notifier(io.StringIO()), lambda: served.wait(10))
-    assert events == ["read", "compile"]
+    monkeypatch.setattr(launcher, "start_worker_ahead", lambda url, kernels: events.append(f"load {kernels.model}"))
+    for _ in range(2):
+        demo.prepare_demo(db, demo.Notifier(io.StringIO()), lambda: served.wait(10))
+    assert events == ["read", "compile", "load dlda", "compile"]
 
 
 def test_a_demo_that_was_paused_goes_on(db):

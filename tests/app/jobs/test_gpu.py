@@ -26,6 +26,7 @@ from topiary.store import events, points, runs, snapshots, tables
 from topiary.store.errors import Conflict
 from topiary.store.shares import read_documents
 
+pytestmark = pytest.mark.usefixtures("seldom")
 CARD = gpu.GraphicsCard("Test Card", 24 * 10**9, "13.0")
 
 

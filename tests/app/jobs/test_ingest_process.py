@@ -146,6 +146,7 @@ def test_documents_are_appended_to_the_corpus_that_is_named(db, sent):
     assert not more.parent.exists()
 
 
+@pytest.mark.nightly
 def test_a_heap_of_tables_becomes_one_corpus(db, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     heap = tmp_path / "sent" / "documents"

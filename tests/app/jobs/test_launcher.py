@@ -14,11 +14,12 @@ from relay import Relay
 from sqlalchemy import update
 
 from topiary.app.jobs import control, launcher, logs, process, trainer, worker
-from topiary.store import points, run_rows, runs, snapshots, tables
+from topiary.app.jobs.compile_kernels import KernelRequest
+from topiary.store import corpora, points, run_rows, runs, snapshots, tables
 from topiary.store.errors import Conflict, LostClaim
 from topiary.store.points import Point
 
-LONG = 400  # mini-batches, which take longer than a worker takes to see a wish
+LONG = 150  # mini-batches, which take longer than a worker takes to see a wish
 POSIX = sys.platform != "win32"
 
 
@@ -88,6 +89,7 @@ def test_pause_and_resume_change_nothing(db):
     assert written(db, run) == written(db, whole)
 
 
+@pytest.mark.nightly
 def test_stop_keeps_what_there_is_and_can_be_taken_back(db):
     run = order(db, minibatches=20_000).number
     launcher.start_queued_runs(db)
@@ -117,7 +119,7 @@ def test_a_worker_asked_to_end_pauses_with_a_checkpoint(db, number):
 
 
 def test_the_end_of_whoever_started_it_does_not_touch_training(db):
-    run = order(db, minibatches=100).number
+    run = order(db, minibatches=40).number
     script = (
         "import sys, time; from topiary.app.jobs import launcher; from topiary.store.database import open_database\n"
     )
@@ -296,6 +298,21 @@ def test_each_run_is_started_once_by_two_servers_while_the_store_is_locked(db, m
     assert [log.count(" begins") for log in texts] == [1, 1, 1, 1]
 
 
+def test_a_worker_that_was_started_ahead_takes_the_next_run_unless_it_has_died(db):
+    row = order(db, minibatches=3)
+    request = KernelRequest.of("dlda", row.settings, corpora.get_corpus(db, row.corpus), averaged=False)
+    launcher.start_worker_ahead(db.url, request)
+    ahead = launcher._ahead[db.url]
+    launcher.start_queued_runs(db)
+    assert wait_for(db, row.number, ended).process["pid"] == ahead.pid
+    assert logs.find_log(db.url, row.number).read_text(encoding="utf-8").count(" begins") == 1
+    launcher.start_worker_ahead(db.url, request)
+    dead = launcher._ahead.pop(db.url)
+    dead.kill()
+    dead.wait()
+    assert launcher._send_run(dead, 2) is None
+
+
 def workers_of(db):
     """The workers of a store that are alive."""
     found = []
@@ -317,6 +334,7 @@ def test_a_queued_run_is_stopped_and_paused_without_a_worker(db):
 
 
 @pytest.mark.dialects
+@pytest.mark.nightly
 def test_two_workers_for_one_run_train_it_once(db):
     run = order(db, minibatches=20).number
     both = [launcher.start_worker(db.url, run) for _ in range(2)]
@@ -425,6 +443,7 @@ def test_a_worker_whose_store_is_deleted_or_replaced_leaves_with_a_sentence(db, 
 
 @pytest.mark.skipif(not POSIX, reason="Windows ends processes without asking them")
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.nightly
 def test_a_worker_asked_to_end_leaves_soon_also_when_the_database_is_gone(db, database_url):
     run = order(db, minibatches=200_000).number
     with Relay(database_url) as relay:

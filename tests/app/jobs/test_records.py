@@ -27,8 +27,11 @@ def grown(db, **changes):
     return order(db, averaged=True, **(GROWING | changes))
 
 
+pytestmark = pytest.mark.usefixtures("seldom")
+
+
 @pytest.fixture(scope="module")
-def grown_folder(tmp_path_factory, corpus_folder):
+def grown_folder(tmp_path_factory, corpus_folder, seldom):
     """A folder whose store has such a run, trained, number 1."""
     folder = tmp_path_factory.mktemp("grown")
     with closing(open_copy(corpus_folder, folder)) as database:

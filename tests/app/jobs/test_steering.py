@@ -15,6 +15,7 @@ from topiary.store import checkpoints, edits, notes, points, runs, snapshots
 from topiary.store.edits import APPLIED, REFUSED, WAITING, WITHDRAWN, NewEdit
 from topiary.store.errors import Conflict, NotFound
 
+pytestmark = pytest.mark.usefixtures("seldom")
 SEED = EditOrder("seed", words=("word3", "word4"), name="doping")
 BAN = EditOrder("ban", words=("word7",))
 PLANNED = [

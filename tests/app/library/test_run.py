@@ -119,6 +119,7 @@ def test_a_corpus_keeps_a_record_and_takes_more_documents(store, tmp_path):
 
 
 @pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
+@pytest.mark.nightly
 def test_other_processes_make_the_same_corpus_and_append_the_same(store, corpus, tmp_path):
     pytest.importorskip("distributed")
     made = store.import_corpus(made_texts(), on="local:1", name="elsewhere")

@@ -78,8 +78,15 @@ def list_drawn(session):
     return set(re.findall(r'class="tp-node[^"]*" data-id="([^"]+)"', session.page._tree.svg))
 
 
-@pytest.mark.parametrize("quotes", ["three", "none"])
-@pytest.mark.parametrize("topics", ["all", "tree", "open", "marked"])
+@pytest.mark.parametrize(
+    ("topics", "quotes"),
+    [
+        *(("all", "none"), ("open", "three")),
+        *(pytest.param(each, "three", marks=pytest.mark.nightly) for each in ("all", "tree", "marked")),
+        *(pytest.param(each, "none", marks=pytest.mark.nightly) for each in ("open", "tree")),
+        ("marked", "none"),
+    ],
+)
 def test_page_and_command_write_the_same_report_on_the_topics_that_are_chosen(db, topics, quotes, tmp_path):
     session = open_explore(db)
     name, report = save_report(session, topics, quotes)

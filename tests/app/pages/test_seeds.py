@@ -8,7 +8,7 @@ from page_sessions import PageSession
 from seed_samples import add_group, add_seed, plant_arrays
 
 from topiary.app.analysis import topic_reader
-from topiary.app.analysis.recurrence import list_seed_runs
+from topiary.app.analysis.seeds import list_seed_runs
 from topiary.app.jobs.forks import repeat_with_seeds
 from topiary.app.live.ticks import Tick
 from topiary.app.pages import seeds

@@ -43,7 +43,7 @@ def learnt(inference, n_steps, seed=1, **settings):
     [
         ("whai", "gibbs", 300, 0.12),
         pytest.param("whai", "encoder", 700, 0.2, marks=pytest.mark.nightly),
-        ("iwhai", "encoder", 700, 0.2),
+        pytest.param("iwhai", "encoder", 700, 0.2, marks=pytest.mark.nightly),
         pytest.param("wai", "gibbs", 300, 0.12, marks=pytest.mark.nightly),
     ],
 )

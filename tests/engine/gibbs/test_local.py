@@ -281,9 +281,8 @@ def train(module, config, seed, n_steps, device=None, state=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "counts", ["gibbs", *(pytest.param(counts, marks=pytest.mark.nightly) for counts in COUNTS if counts != "gibbs")]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("counts", COUNTS)
 def test_a_device_finds_topics_as_good_as_the_processor(counts):
     scores = {"cpu": [], "device": []}
     config = replace(SDATM if counts == "mixed" else DATM, counts=counts)

@@ -61,7 +61,7 @@ def test_eta_follows_its_posterior(counts, first):
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too few draws with the compiler off")
-@pytest.mark.parametrize("other", [GammaPrior(2.0, 2.0), GammaPrior(1.5, 3.0)])
+@pytest.mark.parametrize("other", [pytest.param(GammaPrior(2.0, 2.0), marks=pytest.mark.nightly), GammaPrior(1.5, 3.0)])
 def test_the_comparison_sees_another_prior(other):
     assert ks(draw_etas(TABLE, PRIOR, 1.0), eta_cdf(TABLE, other)) < RARE
 
@@ -110,7 +110,7 @@ def draw_alphas(first, shared, seeds):
     return np.array(ends)
 
 
-@pytest.mark.parametrize("first", [(4.0, 4.0), (0.2, 0.2)])
+@pytest.mark.parametrize("first", [(4.0, 4.0), pytest.param((0.2, 0.2), marks=pytest.mark.nightly)])
 def test_a_shared_alpha_follows_its_posterior(first):
     found = draw_alphas(first, True, STARTS // 2)
     assert np.array_equal(found[:, 0], found[:, 1])

@@ -52,7 +52,12 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
 CARDS = [AssignedCard("0", 2), AssignedCard("1")]
 FACTS = Facts(10_000, 20_000, n_tokens=2_000_000)
-ON_CARDS = [name for name in CASES if name.startswith(("dlda", "lda-gibbs", "datm"))]
+BY_DAY = ("dlda mini-batches, then sweeps", "lda-gibbs concentrations", "datm")  # and all at night
+ON_CARDS = [
+    pytest.param(name, marks=() if name in BY_DAY else pytest.mark.nightly)
+    for name in CASES
+    if name.startswith(("dlda", "lda-gibbs", "datm"))
+]
 
 
 @pytest.fixture(autouse=True)

@@ -54,6 +54,8 @@ CASES = {
     "datm": ("datm", {"layers": "6-4", "batch_size": "16"}),
     "sdatm": ("sdatm", {"layers": "6-4", "batch_size": "16", "hidden": "8"}),
 }
+BY_DAY = ("dlda mini-batches, then sweeps", "lda-gibbs concentrations", "dpfa thermostats", "datm")  # and all at night
+SOME = [pytest.param(name, marks=() if name in BY_DAY else pytest.mark.nightly) for name in CASES]
 
 
 @pytest.fixture
@@ -162,7 +164,7 @@ def check_bits(case: str, kept: Any, client: Any) -> None:
     np.testing.assert_array_equal([each.elbo for each in infos], [each.elbo for each in found])
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SOME)
 def test_a_checkpoint_of_one_machine_goes_on_spread_and_the_other_way_round(case, kept, client):
     db, alone, together = kept[0], training_of(case, kept), training_of(case, kept, client)
     saved(db, alone, stepped(alone, begun(alone)[0], 2)[0])
@@ -172,7 +174,7 @@ def test_a_checkpoint_of_one_machine_goes_on_spread_and_the_other_way_round(case
     assert bits(alone.pack(stepped(alone, resumed(db, alone), 2)[0])) == end
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SOME)
 def test_a_run_that_is_spread_plans_as_one_on_one_machine_and_holds_no_local_variables(case, kept, client):
     alone, together = training_of(case, kept), training_of(case, kept, client)
     states = alone.first_state(), together.first_state()
@@ -266,7 +268,7 @@ def test_a_run_on_two_processes_writes_what_a_run_in_one_writes_and_leaves_nothi
 ):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    alone, together = trained(file, texts=texts), trained(file, on="local:2", texts=texts)
+    alone, together = (trained(file, on=on, texts=texts, minibatches=12) for on in ("", "local:2"))
     assert written(file, together) == written(file, alone)
     assert list((tmp_path / "temporary").iterdir()) == []
     facts = workers.read_cluster(runs.get_run(file, together).process)

@@ -293,9 +293,11 @@ def with_a_light_topic(hierarchy: Hierarchy) -> tuple[Hierarchy, Node]:
 def test_a_topic_that_is_nearly_the_same_as_a_more_popular_one_says_so_in_the_list_and_in_its_panel() -> None:
     made = make_hierarchy((8, 4), n_words=200)
     first, second, third = made.nodes(1)[:3]
-    projection = made.projections[0].copy()
+    projection, words = made.projections[0].copy(), made.words[0].copy()
     projection[:, made.place(third)] = projection[:, made.place(second)]
-    hierarchy = replace(made, projections=(projection, *made.projections[1:]), labels={second: "Ships & <boats>"})
+    words[made.place(third)] = words[made.place(second)]
+    same = replace(made, projections=(projection, *made.projections[1:]), words=(words, *made.words[1:]))
+    hierarchy = replace(same, labels={second: "Ships & <boats>"})
     cards = draw_topic_list(hierarchy, 1, TopicMarks(light=True), SearchResult("")).split("<li ")[1:]
     found = [re.findall('ex-role" title="The cosine[^"]*">([^<]*)<', card) for card in cards]
     assert found == [[], [], [f"nearly the same as {format_identity(second)}"], *([[]] * 5)]

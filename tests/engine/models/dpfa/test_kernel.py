@@ -83,7 +83,7 @@ def is_seen(found):
     [
         pytest.param(1, "gaussian", marks=pytest.mark.nightly),
         pytest.param(2, "gaussian", marks=pytest.mark.nightly),
-        (3, "gaussian"),
+        pytest.param(3, "gaussian", marks=pytest.mark.nightly),
         (2, "student"),
     ],
 )
@@ -173,7 +173,10 @@ def trained(texts, docs, steps, *, n_words=25, n_threads=1):
 
 
 @slow
-@pytest.mark.parametrize(("inference", "steps", "most"), [("gibbs", 100, 0.1), ("sgnht", 100, 0.12), ("bcdf", 24, 0.3)])
+@pytest.mark.parametrize(
+    ("inference", "steps", "most"),
+    [("gibbs", 100, 0.1), pytest.param("sgnht", 100, 0.12, marks=pytest.mark.nightly), ("bcdf", 24, 0.3)],
+)
 def test_planted_bars_are_found(inference, steps, most):
     truth, docs = bar_batch()
     texts = {"filter_burn_in": "20", "filter_collect": "20", "everything_on": "6" if inference == "bcdf" else "50"}
@@ -199,7 +202,13 @@ def grouped(n_documents=600, seed=4):
 
 
 @slow
-@pytest.mark.parametrize("texts", [{"inference": "gibbs"}, {"inference": "sgnht"}, {"hierarchy": "rbm"}])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"inference": "gibbs"},
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in ({"inference": "sgnht"}, {"hierarchy": "rbm"})),
+    ],
+)
 def test_a_planted_network_is_found(texts):
     """Given one unit above, topics of one subject get weights of one sign and those of the other the other."""
     phi, subject, docs = grouped()

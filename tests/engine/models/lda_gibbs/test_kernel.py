@@ -151,6 +151,7 @@ def surprise(alpha, assumed):
     return 2.0 * stats.norm.sf(np.abs(z_scores)).min() * values.shape[1]
 
 
+@pytest.mark.nightly
 def test_a_step_leaves_the_joint_distribution_alone():
     assert surprise(ALPHA, ALPHA) > RARE
 

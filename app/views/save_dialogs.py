@@ -1,4 +1,4 @@
-"""The dialog in which a visitor saves a report on a run: on which topics, and with or without quotations."""
+"""The dialogs in which a visitor saves a table of a run, or a report on it, as a file."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,7 +8,38 @@ from topiary.app.views.html import render
 from topiary.app.views.tree.picture import TreeChoice, cut_tree, list_below
 from topiary.engine.hierarchy.tree import Node
 
+SAVED_TABLES = {
+    "topics": "Topics: words, shares, certainty, relatives",
+    "documents": "Documents, their columns and their shares of the topics of a layer",
+    "theta": "Documents and their activations (theta) of all topics of a layer",
+    "time": "Topics over time, with intervals",
+    "groups": "Topics by group, with intervals",
+    "contexts": "Every place where a search finds something",
+}
+FORMATS = {"csv": "CSV", "xlsx": "Excel (XLSX)", "parquet": "Parquet"}
 QUOTATIONS = {"three": "Three for each topic", "none": "Without quotations"}
+
+
+def draw_save_table(hierarchy: Hierarchy, table: str = "topics", *, layer: int = 0, query: str = "") -> str:
+    """Return the button *Save table* and its dialog (:func:`draw_table_dialog`)."""
+    dialog = draw_table_dialog(hierarchy.run, hierarchy.n_layers, table, layer=layer, query=query)
+    return render("macros.table_button") + dialog
+
+
+def draw_table_dialog(run: int, n_layers: int, table: str = "topics", *, layer: int = 0, query: str = "") -> str:
+    """Return the dialog that sends ``save-table`` with its fields.
+
+    Parameters
+    ----------
+    table : str
+        The table that is chosen at first.
+    layer : int
+        The layer that is chosen at first; 0 for the one usual for the table.
+    query : str
+        The search that is filled in.
+    """
+    layers = [(0, "All, or the usual one"), *((n, f"Layer {n}") for n in range(n_layers, 0, -1))]
+    return render("macros.table_dialog", run, SAVED_TABLES.items(), table, layers, layer, FORMATS.items(), query)
 
 
 class ReportScope(NamedTuple):
