@@ -190,7 +190,7 @@ def describe_result(row: EditRow) -> str:
         return "waits"
     if row.state != APPLIED:
         return f"{'refused: ' if row.state == REFUSED else ''}{row.message}"
-    found = f"L{row.layer}:{row.topic} is about these words already and keeps them; " if row.message else ""
+    found = f"L{row.layer}:{row.topic} has these words already and keeps them; " if row.message else ""
     made = found or (f"made L{row.layer}:{row.topic}; " if row.topic is not None else "")
     changed = f"{plural(len(row.changed), 'topic')} changed, {plural(row.tokens, 'token')} moved"
     before, after = (

@@ -300,4 +300,4 @@ def test_phrases_say_what_an_edit_asks_for_and_what_became_of_it(file):
     assert describe_result(done) == "made L1:5; 2 topics changed, 1,410 tokens moved; perplexity 964.0 to 966.0"
     assert describe_result(seed._replace(state=REFUSED, message="too few")) == "refused: too few"
     found = done._replace(message="the words belong there already")
-    assert describe_result(found).startswith(f"L1:{done.topic} is about these words already and keeps them; ")
+    assert describe_result(found).startswith(f"L1:{done.topic} has these words already and keeps them; ")
