@@ -22,7 +22,7 @@ from sqlalchemy import Connection, delete, func, insert, inspect, select, text, 
 
 from topiary.store.arrays import Array
 from topiary.store.blocks import unpack_texts
-from topiary.store.database import Database, now, writes
+from topiary.store.database import Database, now, reads, writes
 from topiary.store.errors import StoreError
 from topiary.store.tables import corpora, corpus_texts, search_indexes
 
@@ -79,7 +79,8 @@ def continue_always(done: int, total: int) -> bool:  # noqa: ARG001 - an IndexRe
     return True
 
 
-def list_unindexed(db: Database, idle: float = 0.0) -> list[int]:
+@reads
+def list_unindexed(connection: Connection, idle: float = 0.0) -> list[int]:
     """Return the numbers of the corpora with documents that are not indexed yet, oldest first.
 
     Those that got documents less than ``idle`` seconds ago are left to the process that added them.
@@ -91,8 +92,7 @@ def list_unindexed(db: Database, idle: float = 0.0) -> list[int]:
         .where(corpora.c.state == "ready", n_indexed < corpora.c.documents, corpora.c.touched <= now() - idle)
         .order_by(corpora.c.number)
     )
-    with db.read() as connection:
-        return list(connection.execute(query).scalars()) if _can_index(connection) else []
+    return list(connection.execute(query).scalars()) if _can_index(connection) else []
 
 
 def build_index(db: Database, corpus: int, report: IndexReport = continue_always, map_batches: PieceMap = map) -> bool:

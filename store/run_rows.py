@@ -144,13 +144,13 @@ def explain_absence(connection: Connection, table: Table, n: int) -> StoreError 
     return DamagedRow(f"{what} {n} is damaged: its row is not what was written; restore the store from a backup")
 
 
-def describe_left_out(db: Database) -> str:
+@reads
+def describe_left_out(connection: Connection) -> str:
     """Return the sentence about the damaged rows of runs and corpora, which lists leave out; empty if all are sound."""
     parts = []
-    with db.read() as connection:
-        for table, one, many in ((runs, "run", "runs"), (corpora, "corpus", "corpora")):
-            n = len(connection.execute(select_damaged(table)).all())
-            parts += [f"{n:,} {one if n == 1 else many}"] * (n > 0)
+    for table, one, many in ((runs, "run", "runs"), (corpora, "corpus", "corpora")):
+        n = len(connection.execute(select_damaged(table)).all())
+        parts += [f"{n:,} {one if n == 1 else many}"] * (n > 0)
     return f"{' and '.join(parts)} left out because the rows are damaged; topiary check says which" if parts else ""
 
 

@@ -346,7 +346,8 @@ def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[
     db.transact(work)
 
 
-def load_predictions(db: Database, run: int, snapshot: int, made_by: str) -> dict[str, Array] | None:
+@reads
+def load_predictions(connection: Connection, run: int, snapshot: int, made_by: str) -> dict[str, Array] | None:
     """Load the predictions of a run under one of its snapshots.
 
     Returns
@@ -355,8 +356,7 @@ def load_predictions(db: Database, run: int, snapshot: int, made_by: str) -> dic
         None if there are none, if they were made by something else, or if their bytes are damaged.
     """
     is_of_run = (snapshots.c.run == run) & (snapshot_parts.c.made_by == made_by)
-    with db.read() as connection:
-        blob = read_part(connection, snapshot, PREDICTIONS, condition=is_of_run)
+    blob = read_part(connection, snapshot, PREDICTIONS, condition=is_of_run)
     try:
         return None if blob is None else unpack_arrays(blob)
     except DamagedArrays:

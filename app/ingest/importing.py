@@ -43,6 +43,14 @@ from topiary.store.corpus_writer import CorpusWriter
 from topiary.store.database import Database
 from topiary.store.errors import StoreError
 
+MOST_LABELS = 50  # labels listed in a report; a column of ids has a different label for every document
+MOST_CORPUS_TOKENS = 10_000_000_000  # largest plausible number of tokens in a corpus
+QUICKLY_INDEXED = 20_000  # documents that are indexed within seconds
+# Combined with a corpus's seed, so that draws are independent of other uses of the seed: of held-out documents, and of
+# validation documents from the training documents of a file.
+_DRAW = 0x5EED
+_VALIDATE = 0x5EED2
+
 
 class PreparedDocuments(NamedTuple):
     """Documents with counts and parts, ready to be stored.
@@ -194,9 +202,6 @@ def _select_cells(counts: Counts, keep_mask: Array) -> Counts:
     return Counts.of(lengths[keep_mask], counts.words[cells], counts.values[cells])
 
 
-MOST_LABELS = 50  # labels listed in a report; a column of ids has a different label for every document
-
-
 def make_report(prepared: PreparedDocuments, options: ImportOptions, *, file: str, form: str, why: str) -> Report:
     """Return the report on how an input was read and on which of its documents and words were chosen.
 
@@ -270,9 +275,6 @@ def _share_scripts(characters: Mapping[str, int]) -> tuple[Share, ...]:
             counted[script] += count
     total = counted.total()
     return tuple(Share(script, count / total) for script, count in counted.most_common())
-
-
-MOST_CORPUS_TOKENS = 10_000_000_000  # largest plausible number of tokens in a corpus
 
 
 def read_source(path: Path | str, options: ImportOptions | None = None) -> Source:
@@ -401,9 +403,6 @@ def store_documents(
     return np.concatenate(parts)
 
 
-QUICKLY_INDEXED = 20_000  # documents that are indexed within seconds
-
-
 def finish_corpus(db: Database, corpus: CorpusRow, notes: Iterable[str], progress: Progress, map_batches: Map) -> None:
     """Index a stored corpus if it is large, and report the notes.
 
@@ -505,12 +504,6 @@ def inspect_path(
             done += len(rows.labels)
             progress(f"Reading documents: {done:,}", done / total)
     return make_report(prepared, options, file=opened_source.file, form=opened_source.format, why=opened_source.why)
-
-
-# Combined with a corpus's seed, so that draws are independent of other uses of the seed: of held-out documents, and of
-# validation documents from the training documents of a file.
-_DRAW = 0x5EED
-_VALIDATE = 0x5EED2
 
 
 def seed_parts(seed: int) -> np.random.Generator:

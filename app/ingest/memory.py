@@ -24,6 +24,9 @@ from topiary.store.database import Database
 _SHUFFLE = 1  # seed of the order of documents
 
 _NOISE = "stop_words/docstrings.txt"  # words that docstrings use whatever their subject
+TEXTS_NAME = "texts"
+TEXTS_ACCEPTS = ("token_pattern",)
+MISSING = ("nan", "NaT", "<NA>")  # missing values of pandas and NumPy as text
 
 
 def import_builtin(
@@ -63,11 +66,6 @@ def _make_document(docstring: Docstring) -> TextDocument:
     name = f"{docstring.module}.{docstring.name}".rstrip(".")
     columns = {"name": docstring.name, "module": docstring.module, "kind": docstring.kind}
     return TextDocument(docstring.text, name, docstring.package, None, columns)
-
-
-TEXTS_NAME = "texts"
-TEXTS_ACCEPTS = ("token_pattern",)
-MISSING = ("nan", "NaT", "<NA>")  # missing values of pandas and NumPy as text
 
 
 def import_texts(

@@ -1,7 +1,4 @@
-"""New documents, counted by the rules of a corpus: from a text, standard input, or any file that can be imported.
-
-Pages count texts and read no files, so what reads these is imported where it is needed.
-"""
+"""New documents, counted by the rules of a corpus; readers of files are loaded only for files, as pages have texts."""
 
 import re
 import sys

@@ -68,6 +68,19 @@ _LAYOUTS = (
     "wordcounts",
     "wos",
 )
+T = TypeVar("T")
+# Endings of tables that are imported one by one if uploaded together.
+_TABLES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson"}
+Paths: TypeAlias = "Path | str | Sequence[Path | str]"
+_SAMPLED = 400  # documents by which a source is judged
+_LETTERS = 4_000  # characters of a text in the sample
+_EXAMPLES = 3  # words in the note
+STDIN_NAME = "standard input"  # name of the copied file, and of a corpus without a name
+# First bytes of compressed files; suffixes by format, and by kind of bibliography.
+_COMPRESSED_STARTS = ((b"\x1f\x8b", ".gz"), (b"BZh", ".bz2"), (b"\xfd7zXZ\x00", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"))
+_FORMAT_SUFFIXES = {"csv": ".csv", "jsonl": ".jsonl", "lines": ".txt", "text": ".zip", "svmlight": ".svmlight"}
+_KIND_SUFFIXES = {"bibtex": ".bib", "ris": ".ris", "endnote": ".enw", "wos": ".ciw", "medline": ".nbib"}
+_START = 1 << 16  # bytes from which the format is recognised
 
 
 def list_readers() -> tuple[Reader, ...]:
@@ -233,9 +246,6 @@ def _advise_split(path: Path) -> str:
     return f"divide it with {split} (or chapters, or paragraphs, where it has such), " if split else ""
 
 
-T = TypeVar("T")
-
-
 @contextmanager
 def refuse_failures(where: Path | str) -> Iterator[None]:
     """Turn errors of memory, recursion and files inside the block into an IngestError.
@@ -302,11 +312,6 @@ def check_links(folder: Path) -> None:
 
 def _is_inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
-
-
-# Endings of tables that are imported one by one if uploaded together.
-_TABLES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson"}
-Paths: TypeAlias = "Path | str | Sequence[Path | str]"
 
 
 class OpenedSource(NamedTuple):
@@ -507,11 +512,6 @@ def _renumber_rows(rows: Rows, words: Array, labels: Array) -> Rows:
     return rows.with_counts(lambda counts: matrices.sort_words(counts._replace(words=words[counts.words])))
 
 
-_SAMPLED = 400  # documents by which a source is judged
-_LETTERS = 4_000  # characters of a text in the sample
-_EXAMPLES = 3  # words in the note
-
-
 def repair_source(source: TextSource) -> TextSource:
     """Return a source whose texts and columns are repaired if its first documents are garbled, with a note."""
     is_noted = False
@@ -562,14 +562,6 @@ def holds_more_than_texts(path: Path) -> bool:
     if any(name.suffix for name in visible) and any(name.suffix.lower() not in packing.TEXTUAL for name in visible):
         return True
     return sniff.find_kind_in_zip(path) is not None
-
-
-STDIN_NAME = "standard input"  # name of the copied file, and of a corpus without a name
-# First bytes of compressed files; suffixes by format, and by kind of bibliography.
-_COMPRESSED_STARTS = ((b"\x1f\x8b", ".gz"), (b"BZh", ".bz2"), (b"\xfd7zXZ\x00", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"))
-_FORMAT_SUFFIXES = {"csv": ".csv", "jsonl": ".jsonl", "lines": ".txt", "text": ".zip", "svmlight": ".svmlight"}
-_KIND_SUFFIXES = {"bibtex": ".bib", "ris": ".ris", "endnote": ".enw", "wos": ".ciw", "medline": ".nbib"}
-_START = 1 << 16  # bytes from which the format is recognised
 
 
 def name_input(names: Sequence[str]) -> str:

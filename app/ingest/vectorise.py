@@ -34,6 +34,12 @@ from topiary.engine.parts import hash_contents
 from topiary.engine.quality.background import find_common_words
 
 DOCUMENTS, LETTERS = 500, 1 << 20  # the most in a batch, for a tenth of a second of work and some megabytes sent
+_LEAST_SHARE = 0.01  # share of the letters above which a language without spaces is segmented
+_EXAMPLES = 8  # examples in a note
+PHRASE_NPMI, PHRASE_COUNT = 0.5, 10
+_DOTLESS_SHARES = {"all": 0.015, "marked": 0.0005}  # least share of ı and İ among the characters; 4 % in Turkish
+IN_MEMORY = 1 << 25  # bytes of counts kept in memory before they are moved to the disk
+MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000  # defaults for texts: documents, share of the documents, words
 
 
 class Bags(NamedTuple):
@@ -98,11 +104,6 @@ def find_runs(
     unique: dict[str, str] = {}  # equal words share one object, which is pickled once
     texts = (wording.space_text(wording.clean_document(document, counted)) for document in documents)
     return [[[unique.setdefault(word, word) for word in run] for run in wording.runs(text)] for text in texts]
-
-
-_LEAST_SHARE = 0.01  # share of the letters above which a language without spaces is segmented
-_EXAMPLES = 8  # examples in a note
-PHRASE_NPMI, PHRASE_COUNT = 0.5, 10
 
 
 @dataclass
@@ -174,9 +175,6 @@ def find_wording(
         wording = replace(wording, phrases=_find_phrases(source, wording, options, progress, map_batches))
         notes.append(_note_phrases(wording.phrases))
     return wording, recognised, [note for note in notes if note]
-
-
-_DOTLESS_SHARES = {"all": 0.015, "marked": 0.0005}  # least share of ı and İ among the characters; 4 % in Turkish
 
 
 def _find_dotless(survey: _Survey) -> str:
@@ -320,9 +318,6 @@ def _note_phrases(phrases: tuple[str, ...]) -> str:
 def _list_languages(codes: list[str] | tuple[str, ...]) -> str:
     *first, last = map(name_language, codes)
     return f"{', '.join(first)} and {last}" if first else last
-
-
-IN_MEMORY = 1 << 25  # bytes of counts kept in memory before they are moved to the disk
 
 
 class _Block(NamedTuple):
@@ -486,9 +481,6 @@ def _describe_vocabulary(
 def _renumber_cells(counts: Counts, new_number: Array) -> Counts:
     words = new_number[counts.words]
     return counts._replace(words=words).select_cells(words >= 0)
-
-
-MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000  # defaults for texts: documents, share of the documents, words
 
 
 class _DocumentRecord:

@@ -72,9 +72,16 @@ def start_worker_ahead(db_url: str, kernels: KernelRequest) -> None:
 
     It ends with this process if there is none.
     """
-    text = json.dumps(kernels._asdict())
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    _ahead[db_url] = process.start_module("topiary.app.jobs.worker", "--ahead", text, store=db_url, apart=True, **pipes)
+    _ahead[db_url] = process.start_module(
+        "topiary.app.jobs.worker",
+        "--ahead",
+        json.dumps(kernels._asdict()),
+        store=db_url,
+        apart=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 def _send_run(child: "subprocess.Popen[bytes] | None", run: int) -> "subprocess.Popen[bytes] | None":

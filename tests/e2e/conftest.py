@@ -361,7 +361,9 @@ def new_page(chromium: Any, usual_context: Any, guard: Guard) -> Iterator[Callab
                 stack.callback(unused[0].close)
             page = guard.watch(unused.pop().new_page())
             page.set_viewport_size({"width": width, "height": height})
-            page.emulate_media(color_scheme=side)
+            page.emulate_media(
+                color_scheme=side, reduced_motion="reduce"
+            )  # what moves in time is looked at by `moving`
             page.set_default_timeout(PATIENCE)
             return page
 
@@ -382,6 +384,13 @@ def forget(context: Any) -> None:
 def page(new_page: Callable[..., Any]) -> Any:
     """One guarded page, light, of a desk's width."""
     return new_page()
+
+
+@pytest.fixture
+def moving(page: Any) -> Any:
+    """The same for a visitor who likes trees to move to their places, as most do."""
+    page.emulate_media(reduced_motion="no-preference")
+    return page
 
 
 QUIET = """([quiet, most]) => new Promise(done => {

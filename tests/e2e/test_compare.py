@@ -49,15 +49,15 @@ def shared_server(share_server):
 
 
 @pytest.fixture
-def open_both(page, wait_until_laid_out):
+def open_both(moving, wait_until_laid_out):
     """Open the compare page of a server and wait for both trees."""
 
     def open_page(server):
-        page.goto(f"{server.url}?page=compare&run=2&threshold=1&whole=shown")
-        page.locator(".cm-tree-b .tp-node").first.wait_for()
-        page.locator(".cm-tree-a .tp-node").first.wait_for()
-        wait_until_laid_out(page)
-        return page
+        moving.goto(f"{server.url}?page=compare&run=2&threshold=1&whole=shown")
+        moving.locator(".cm-tree-b .tp-node").first.wait_for()
+        moving.locator(".cm-tree-a .tp-node").first.wait_for()
+        wait_until_laid_out(moving)
+        return moving
 
     return open_page
 

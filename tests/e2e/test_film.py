@@ -23,7 +23,8 @@ def server(share_server):
     return share_server(plant)
 
 
-def test_it_plays_on_explore_to_the_end_and_back_leads_to_where_it_began(server, page, wait_until_quiet):
+def test_it_plays_on_explore_to_the_end_and_back_leads_to_where_it_began(server, moving, wait_until_quiet):
+    page = moving
     page.goto(f"{server.url}?page=explore&run=1&picture=tree")
     page.locator(".tp-node").first.wait_for()
     bar = page.locator(".fm-bar")
@@ -64,6 +65,7 @@ def test_the_saved_file_plays_without_the_server(server, page, new_page, guard, 
     download.value.save_as(path)
     guard.local = (*guard.local, "file://")
     film = new_page()
+    film.emulate_media(reduced_motion="no-preference")
     film.goto(path.as_uri())
     film.wait_for_function("() => document.body.dataset.shown === '6'")  # it plays by itself
     expect(film.locator("#place")).to_have_text("Mini-batch 400")

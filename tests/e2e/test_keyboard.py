@@ -122,7 +122,6 @@ def test_f2_names_a_topic_in_the_tree_and_escape_leaves_it(server, open_tree):
 
 
 def test_no_text_of_the_tree_is_under_twelve_pixels_at_any_zoom(explore, wait_until_still):
-    explore.emulate_media(reduced_motion="reduce")  # a tree is where it goes at once
     explore.get_by_role("treeitem").first.focus()
     sizes = set()
     for key in ("0", *"-" * 7, *"+" * 14):

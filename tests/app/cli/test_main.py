@@ -852,20 +852,26 @@ def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_pa
     assert begun.read_text() == "2"
 
 
+def list_loaded(script, names):
+    """Return which of some modules a program loads."""
+    script += f"\nimport sys; print(*sorted({names!r} & set(sys.modules)))"
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    return found.stdout.split()
+
+
+@pytest.mark.nightly
+def test_the_server_starts_without_loading_readers_of_files():
+    readers = {"topiary.app.ingest.registry", "topiary.app.ingest.importing", "bibtexparser", "scipy.io"}
+    assert list_loaded("import topiary.app.server.serve", readers) == []
+    assert list_loaded("import topiary.app.ingest.registry", readers) != []
+
+
 def test_the_command_starts_without_loading_compiler_or_screen():
     script = (
-        "import sys; from topiary.app.cli import main; main.build_parser(); import topiary.app.cli.runs, "
-        "topiary.app.cli.stores, topiary.app.cli.show\n"
+        "from topiary.app.cli import main; main.build_parser(); import topiary.app.cli.runs, topiary.app.cli.stores"
     )
-    script += "print(sorted({n.partition('.')[0] for n in sys.modules} & {'numba','panel','bokeh','sklearn','scipy'}))"
-    found = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-    )
-    assert found.stdout.strip() == "[]"
+    assert list_loaded(f"{script}, topiary.app.cli.show", {"numba", "panel", "bokeh", "sklearn", "scipy"}) == []
 
 
 @pytest.mark.parametrize("words", ["--help", "--version"])

@@ -22,8 +22,8 @@ def test_the_widest_layers_that_are_clearly_better_than_half_of_them_are_chosen(
     trials = [WidthTrial(layers, value) for layers, value in zip(widths, perplexities, strict=False)]
     assert choose_trial(trials).layers[0] == chosen
     said = describe_trials(trials)
-    assert said.startswith(f"{chosen}-{chosen // 2}-{chosen // 4}: validation perplexity after 8 sweeps was ")
-    assert said.endswith(f"the trials took {8 * len(trials)} sweeps")
+    assert said.startswith(f"{chosen}-{chosen // 2}-{chosen // 4}: validation perplexity after 4 sweeps was ")
+    assert said.endswith(f"the trials took {4 * len(trials)} sweeps")
 
 
 def plant_corpus(subjects: int) -> Corpus:

@@ -448,7 +448,7 @@ def test_a_run_with_proposed_widths_tries_narrower_ones_once_and_keeps_the_choic
     assert done.layers == (16, 8), event.text
     assert done.settings["layers"] == [16, 8]
     assert not done.options["tries_widths"]
-    assert event.text.startswith("16-8: validation perplexity after 8 sweeps was 100 with 32-16, 100 with 16-8;")
+    assert event.text.startswith("16-8: validation perplexity after 4 sweeps was 100 with 32-16, 100 with 16-8;")
     latest = snapshots.find_latest(file, row.number)
     assert find_shares(file, done, latest.number) is not None  # with the settings that the run has now
 
