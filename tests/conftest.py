@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from topiary.store import database
 # As the launcher starts workers, and before numpy is there: small products lose by threads.
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ.setdefault(_name, "1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what tests start would compile our modules each time
+sys.dont_write_bytecode = False
 os.environ["TOPIARY_MAPS"] = "0"  # the tests that look at maps make them
 
 hypothesis.settings.register_profile(
