@@ -22,6 +22,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VEC
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what tests start would compile our modules each time
 sys.dont_write_bytecode = False
 os.environ["TOPIARY_MAPS"] = "0"  # the tests that look at maps make them
+os.nice = lambda _: 0  # what lowers the priority of its own process would lower that of the tests
 
 hypothesis.settings.register_profile(
     "topiary", deadline=None, max_examples=50

@@ -101,7 +101,6 @@ def test_a_record_is_believed_while_its_process_lives(file, run):
 
 def test_the_process_ends_with_one_sentence_if_the_run_is_deleted_or_resumed(file, run, monkeypatch, capsys):
     monkeypatch.setenv("TOPIARY_STORE", file.url)
-    monkeypatch.setattr(os, "nice", lambda _: 0)
     snapshot, complete = find_snapshot(file, run).number, document_map.complete_map
 
     def lose(db, *arguments):
