@@ -132,7 +132,9 @@ def delete_run(db: Database, n: int) -> None:
 
 
 @writes
-def claim_run(connection: Connection, n: int, process: dict[str, Any], *, force: bool = False) -> RunRow:
+def claim_run(
+    connection: Connection, n: int, process: dict[str, Any], *, force: bool = False, attempt: int | None = None
+) -> RunRow:
     """Claim a run for a process, as a new attempt that starts from the run's checkpoint.
 
     Points, snapshots and events after the checkpoint are deleted (all, if there is none).  An event records the claim.
@@ -147,11 +149,13 @@ def claim_run(connection: Connection, n: int, process: dict[str, Any], *, force:
         The claiming process: pid, creation time, host.
     force : bool
         The caller knows that the process of a running run is dead.
+    attempt : int or None
+        The attempt that the caller has seen; another one means that the run was paused or stopped since.
 
     Raises
     ------
     Conflict
-        If another worker is training it, or it is finished.
+        If another worker is training it, it is finished, or it has another attempt than the caller has seen.
     DamagedRow
         If its row is damaged.
     NotFound
@@ -162,6 +166,8 @@ def claim_run(connection: Connection, n: int, process: dict[str, Any], *, force:
         raise Conflict(f"run {n} is finished; start a new run to train on")
     if row.alive and not force:
         raise Conflict(f"run {n} is already being trained by {_describe_worker(row.process)}; stop it first")
+    if attempt not in (None, row.attempt):
+        raise Conflict(f"run {n} is {row.state}; topiary resume {n} queues it again")
     minibatch, seconds = run_rows.rewind_run(connection, n)
     measures = read_last_values(connection, n, MEASURES)
     request = row.request if row.state == "queued" else "run"  # a request made while it was queued still counts

@@ -65,7 +65,7 @@ def train_run(db: Database, run: int, *, interrupt: Interrupt | None = None) -> 
     if queued.state not in COMING:
         raise Conflict(f"run {run} is {queued.state}; topiary resume {run} queues it again")
     interrupt = interrupt or Interrupt()
-    row = runs.claim_run(db, run, process.identify_process() | keep_lost(queued.process))
+    row = runs.claim_run(db, run, process.identify_process() | keep_lost(queued.process), attempt=queued.attempt)
     losses = 0
     while lost := _attempt_run(db, row, interrupt):
         previous_start = row.minibatch

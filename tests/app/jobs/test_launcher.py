@@ -333,6 +333,19 @@ def test_a_queued_run_is_stopped_and_paused_without_a_worker(db):
     assert runs.get_run(db, other).state == "paused"
 
 
+def test_a_run_stopped_while_its_worker_starts_stays_stopped(db, monkeypatch):
+    run, identify = order(db).number, process.identify_process
+
+    def stop_first():
+        control.stop_run(db, run)
+        return identify()
+
+    monkeypatch.setattr(process, "identify_process", stop_first)
+    with pytest.raises(Conflict, match=f"run {run} is stopped; topiary resume {run} queues it again"):
+        trainer.train_run(db, run)
+    assert runs.get_run(db, run).state == "stopped"
+
+
 @pytest.mark.dialects
 @pytest.mark.nightly
 def test_two_workers_for_one_run_train_it_once(db):
