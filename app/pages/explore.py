@@ -637,8 +637,7 @@ class ExplorePage(TreePage):
         )
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
-        layer = max((root.layer for root in drawing.part.roots), default=hierarchy.n_layers)
-        self._tops.html = draw_share_bar(hierarchy, layer, drawing.part.roots, self._window[0])
+        self._draw_shares(hierarchy, drawing)
         has_only_roots = len(drawing.part.nodes) == len(drawing.part.roots)
         lower_threshold = (
             find_lower_threshold(hierarchy, drawing.part.roots, choice.threshold, choice.direction)
@@ -768,6 +767,19 @@ class ExplorePage(TreePage):
     def _draw_again(self) -> None:
         if self._hierarchy is not None:
             self._draw_tree(self._add_seeds(self._hierarchy))
+
+    @on("size")
+    def _resize(self, message: dict[str, Any]) -> None:
+        """Fit the bar above a tree to the width too, also where the picture stays."""
+        before = self._window[0]
+        super()._resize(message)
+        if before != self._window[0] and self._hierarchy is not None and self._drawing is not None:
+            self._draw_shares(self._hierarchy, self._drawing)
+
+    def _draw_shares(self, hierarchy: Hierarchy, drawing: TreeDrawing) -> None:
+        """Draw the bar of all topics of the layer of the roots, above the tree."""
+        layer = max((root.layer for root in drawing.part.roots), default=hierarchy.n_layers)
+        self._tops.html = draw_share_bar(hierarchy, layer, drawing.part.roots, self._window[0])
 
     @on("search")
     def _search(self, value: str) -> None:

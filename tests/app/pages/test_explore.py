@@ -505,6 +505,14 @@ def test_a_window_of_another_shape_gets_another_layout(session: Session) -> None
     assert tall < shape()
 
 
+def test_titles_above_a_tree_fit_a_window_that_is_narrower_in_the_same_shape(session: Session) -> None:
+    session.handle("size", width=3200, height=1800, here=len(session.page._tree.svg))
+    tree, wide = session.page._tree.svg, session.page._tops.html
+    session.handle("size", width=320, height=180, here=len(tree))
+    assert session.page._tree.svg is tree
+    assert len(session.page._tops.html) < len(wide)
+
+
 def test_a_window_that_is_remembered_is_drawn_for_once(hierarchy: Hierarchy) -> None:
     session = Session(hierarchy, read_size("801x600"), picture="topics")
     first = session.page._tree.svg
