@@ -27,9 +27,9 @@ _PICTURES = (
 )
 _KEYS = {"topics": "1", "tree": "3", "map": "4"}
 _DETAILS = (
-    ("backbone", "Backbone: until 40 % is covered"),
-    ("normal", "Heaviest: until 70 % is covered"),
-    ("all", "All: until 95 % is covered"),
+    ("backbone", "Backbone: until 40% is covered"),
+    ("normal", "Heaviest: until 70% is covered"),
+    ("all", "All: until 95% is covered"),
     ("paper", "As in the paper: above a threshold τ"),
 )
 _WAYS = (("down", "Down, to the children"), ("up", "Up, to the parents"))
@@ -197,7 +197,7 @@ def _list_shown(facts: _MenuFacts, choice: TreeChoice, state: ControlState) -> l
     elif state.hidden:
         entries.append(MenuEntry("unhide", "", f"Show the {plural(state.hidden, 'hidden topic')}"))
     if is_tree and (facts.certain or facts.n_runs):
-        text, hint = "Only lines that are sure", "Draw only edges above the threshold with at least 90 %"
+        text, hint = "Only lines that are sure", "Draw only edges above the threshold with at least 90%"
         if facts.n_runs:
             text, hint = "Only what other seeds found", f"Draw only edges {describe_most(facts.n_runs)}"
         entries.append(MenuEntry("sure", "", text, choice.sure, hint))
@@ -299,7 +299,7 @@ def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, ch
         f"{drawing.lines} pairs of topics are joined: documents use them together, with a correlation of at least "
         f"{relation:g}."
     )
-    light = f"{drawing.hidden} light topics, of under 0.1 % of the tokens, are left out." if drawing.hidden else ""
+    light = f"{drawing.hidden} light topics, of under 0.1% of the tokens, are left out." if drawing.hidden else ""
     parents = child if hierarchy.n_layers > 1 else ""  # with a single layer there are no child topics
     hints = [joined if hierarchy.relations else "", light, parents]
     lines = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
