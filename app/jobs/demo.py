@@ -111,23 +111,23 @@ def prepare_stored_demo(arguments: list[str]) -> int:
 
 
 def _read_corpus(db: Database, report: Preparation) -> CorpusRow:
-    """Import the built-in corpus; processes that read files start while this one loads what counts words."""
+    """Import the built-in corpus, whose files may be read by other processes."""
     from topiary.app.ingest.docstrings import open_readers
+    from topiary.app.ingest.memory import import_builtin
 
     with open_readers() as map_files:
-        from topiary.app.ingest.memory import import_builtin
-
         return import_builtin(db, report, map_files=map_files)
 
 
 def _start_compilers(url: str, wait: Callable[[], object], *, is_new: bool) -> list["subprocess.Popen[bytes]"]:
-    """Start compiling the first run's kernels once `wait` returns, or the worker of a new one, which loads them."""
-    wait()
+    """Start the worker of a new first run, which loads its kernels, or compile these first, once `wait` returns."""
     kernels = gallery.request_kernels(gallery.FIRST.model)
-    compilers = compile_kernels.start_compilers(kernels, url)
-    if is_new and not compilers:
+    if compile_kernels.list_missing(kernels):
+        wait()
+        return compile_kernels.start_compilers(kernels, url)
+    if is_new:
         launcher.start_worker_ahead(url, kernels)
-    return compilers
+    return []
 
 
 def _follow_process(child: "subprocess.Popen[str]") -> None:

@@ -1,5 +1,7 @@
-"""Docstrings are found by parsing, never by importing, and read as prose."""
+"""Docstrings are found in code that never runs, and read as prose."""
 
+import importlib.util
+import py_compile
 import sys
 from pathlib import Path
 
@@ -10,7 +12,6 @@ from topiary.app.ingest.docstrings import Docstring, Package, extract_prose
 
 SOURCE = '''
 """Trees that grow in gardens, and in \\d everything between them: a module about trees."""
-raise RuntimeError("this module must never run")
 
 class AppleTree:
     """A tree that bears apples."""
@@ -21,9 +22,17 @@ class AppleTree:
         def inner():
             """Nobody sees this."""
 
-if True:
+try:
+    pass
+except ImportError:
     async def shake():
         """Shake the tree until all apples fall."""
+
+class Bare:
+    __doc__ = AppleTree.__doc__
+    text = "not a docstring"
+
+raise RuntimeError("this module must never run")
 
 def bare():
     pass
@@ -74,6 +83,21 @@ def test_docstrings_are_found_without_running_the_module(tmp_path: Path) -> None
     ]  # fmt: skip
     assert {each.module for each in found} == {"orchard"}
     assert found[1].text == "A tree that bears apples."
+
+
+def test_compiled_code_is_read_only_while_it_is_as_new_as_its_source(tmp_path: Path) -> None:
+    text = SOURCE.replace("\\d", "all")
+    package = made(tmp_path, text)
+    found = list(docstrings.read_docstrings(package))
+    py_compile.compile(str(package.files[0]))
+    compiled = Path(importlib.util.cache_from_source(package.files[0]))
+    assert docstrings._load_compiled(package.files[0]) is not None
+    assert list(docstrings.read_docstrings(package)) == found
+    package.files[0].write_text(text.replace("bears apples", "has fallen"), encoding="utf-8")
+    assert list(docstrings.read_docstrings(package))[1].text == "A tree that has fallen."
+    py_compile.compile(str(package.files[0]))
+    compiled.write_bytes(compiled.read_bytes()[:20])
+    assert list(docstrings.read_docstrings(package))[1].text == "A tree that has fallen."
 
 
 @pytest.mark.parametrize("text", ["def broken(:\n", "\0", "print 'Python 2'", "x = '\\"])
@@ -129,8 +153,11 @@ def test_the_same_installation_gives_the_same_docstrings_in_other_processes_too(
 ) -> None:
     monkeypatch.setattr(docstrings, "MOST", 300)
     packages = docstrings.list_packages()
+    first = docstrings.collect_docstrings(packages, lambda *_: None)
+    monkeypatch.setattr(docstrings, "_are_compiled", lambda packages: False)
+    monkeypatch.setattr(docstrings, "_load_compiled", lambda path: None)
     with docstrings.open_readers() as map_files:
-        first, second = (docstrings.collect_docstrings(packages, lambda *_: None, each) for each in (map, map_files))
+        second = docstrings.collect_docstrings(packages, lambda *_: None, map_files)
     assert first == second
     assert packages == docstrings.list_packages()
 

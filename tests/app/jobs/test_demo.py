@@ -56,7 +56,8 @@ def test_the_second_time_it_shows_the_same_run_again(db):
     assert len(runs.list_runs(db)) == len(corpora.list_corpora(db)) == 1
 
 
-def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers(db, monkeypatch):
+@pytest.mark.parametrize("missing", [["step"], []])
+def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers(db, monkeypatch, missing):
     events, served = [], Event()
     read = memory.import_builtin
 
@@ -71,11 +72,12 @@ def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers
         return []
 
     monkeypatch.setattr(memory, "import_builtin", import_and_serve)
+    monkeypatch.setattr(compile_kernels, "list_missing", lambda request: missing)
     monkeypatch.setattr(compile_kernels, "start_compilers", start)
     monkeypatch.setattr(launcher, "start_worker_ahead", lambda url, kernels: events.append(f"load {kernels.model}"))
     for _ in range(2):
         demo.prepare_demo(db, demo.Notifier(io.StringIO()), lambda: served.wait(10))
-    assert events == ["read", "compile", "load dlda", "compile"]
+    assert events == (["read", "compile", "compile"] if missing else ["load dlda", "read"])
 
 
 def test_a_demo_that_was_paused_goes_on(db):
