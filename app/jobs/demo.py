@@ -126,7 +126,7 @@ def _start_compilers(url: str, wait: Callable[[], object], *, is_new: bool) -> l
         wait()
         return compile_kernels.start_compilers(kernels, url)
     if is_new:
-        launcher.start_worker_ahead(url, kernels)
+        process.start_worker_ahead(kernels._asdict(), url)
     return []
 
 

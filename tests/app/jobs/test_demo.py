@@ -10,7 +10,7 @@ from process_samples import NOBODY
 from topiary.app.ingest import docstrings, memory
 from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.jobs import compile_kernels, control, demo, launcher, progress
+from topiary.app.jobs import compile_kernels, control, demo, launcher, process, progress
 from topiary.app.jobs.progress import Notice
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
@@ -31,7 +31,7 @@ def db(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(compile_kernels, "start_compilers", lambda request, store: [])
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
-    monkeypatch.setattr(launcher, "start_worker_ahead", lambda url, kernels: None)
+    monkeypatch.setattr(process, "start_worker_ahead", lambda kernels, url: None)
     database = open_database(str(tmp_path / "store.db"))
     yield database
     database.close()
@@ -74,7 +74,7 @@ def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers
     monkeypatch.setattr(memory, "import_builtin", import_and_serve)
     monkeypatch.setattr(compile_kernels, "list_missing", lambda request: missing)
     monkeypatch.setattr(compile_kernels, "start_compilers", start)
-    monkeypatch.setattr(launcher, "start_worker_ahead", lambda url, kernels: events.append(f"load {kernels.model}"))
+    monkeypatch.setattr(process, "start_worker_ahead", lambda kernels, url: events.append(f"load {kernels['model']}"))
     for _ in range(2):
         demo.prepare_demo(db, demo.Notifier(io.StringIO()), lambda: served.wait(10))
     assert events == (["read", "compile", "compile"] if missing else ["load dlda", "read"])
