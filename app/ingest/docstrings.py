@@ -1,36 +1,28 @@
 """Docstrings of the installed packages: found in their code, and their prose without code and markup.
 
-The code of most modules lies compiled beside their sources, where reading it takes a tenth of the time of parsing;
-nothing of it is run.  Little is imported here, as processes that read files for another one import this module.
+The code of most modules lies compiled next to their sources, where reading it takes a tenth of the time of parsing;
+nothing of it is run.
 """
 
-import gc
 import inspect
-import marshal
 import os
 import re
-import struct
 import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dis import opmap
-from functools import partial
-from importlib.util import MAGIC_NUMBER, cache_from_source
+from importlib.machinery import SourceFileLoader
 from itertools import chain, islice, pairwise
-from multiprocessing import get_context
 from operator import attrgetter
 from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topiary.app.ingest.text.cleaning import clean_text
-from topiary.app.machine import lower_priority
 
 if TYPE_CHECKING:
-    from topiary.app.ingest.source import Map, Progress
+    from topiary.app.ingest.source import Progress
 
 DOCS_NAME = "python-docs"  # of the corpus of all of them
 STANDARD_LIBRARY = "standard library"
@@ -126,27 +118,21 @@ def _rate_docstrings(path: Path) -> float:
     return useful / (len(raw) + _SMALL_FILE)
 
 
+class _CodeLoader(SourceFileLoader):
+    """A loader of code from a source file, or from what Python has compiled from it, which writes nothing."""
+
+    def set_data(self, path: str, data: Any, **_options: Any) -> None:
+        """Write no compiled code."""
+
+
 def _read_code(path: Path) -> CodeType | None:
     """Return the code of a source file; None if it cannot be read or compiled."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as invalid escapes in the sources of other packages
         try:
-            return _load_compiled(path) or compile(path.read_bytes(), path, "exec", dont_inherit=True, optimize=0)
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return _CodeLoader(path.stem, str(path)).get_code(path.stem)
+        except (OSError, SyntaxError, ValueError, ImportError, EOFError, RecursionError, MemoryError):
             return None
-
-
-def _load_compiled(path: Path) -> CodeType | None:
-    """Return the code that Python has compiled from a source file; None if there is none as new as the file."""
-    try:
-        raw = Path(cache_from_source(path, optimization="")).read_bytes()
-        source = path.stat()
-        made_from = struct.pack("<LLL", 0, int(source.st_mtime) & 0xFFFFFFFF, source.st_size & 0xFFFFFFFF)
-        is_new = raw[:16] == MAGIC_NUMBER + made_from
-        code = marshal.loads(raw[16:]) if is_new else None  # noqa: S302 - Python would load and run the same file
-    except (OSError, ValueError, EOFError, TypeError, NotImplementedError):
-        return None
-    return code if isinstance(code, CodeType) else None
 
 
 def _walk_code(code: CodeType, prefix: str = "") -> Iterator[tuple[str, str, str]]:
@@ -185,9 +171,6 @@ MOST_OF_ONE = 800  # documents of one package, so that no package dominates the 
 MOST_OF_STANDARD = 2_200  # documents of the standard library
 STANDARD_FILES = 3  # files of the standard library in a turn, since it is like many packages
 FEWEST_WORDS = 25  # words of a document
-_MOST_READERS = 8  # processes that read files
-_FILES = 4  # that a reader takes at a time
-_NICENESS = 5  # of readers, as the server of the demo starts at the same time
 _SHORTEST_WORD = 4  # characters of a word and a blank; texts that are shorter than this allows are not examined
 
 _FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[^\n]*$|^[ \t]*~~~.*?^[ \t]*~~~[^\n]*$", re.MULTILINE | re.DOTALL)
@@ -204,9 +187,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def collect_docstrings(
-    packages: list[Package], progress: "Progress", map_files: "Map" = map
-) -> tuple[list[Docstring], dict[str, str]]:
+def collect_docstrings(packages: list[Package], progress: "Progress") -> tuple[list[Docstring], dict[str, str]]:
     """Return about MOST different docstrings of useful length, and the prose to count in each, by its text.
 
     Packages take turns, so that all contribute their best documented files when there are more than enough.
@@ -216,43 +197,19 @@ def collect_docstrings(
     packages : list of Package
     progress : callable
         Called with a sentence and the share of the docstrings that has been read.
-    map_files : Map
-        Applies a function to files, here or in other processes; the docstrings are the same.  It is not used where
-        most files are compiled already: other processes would take longer to start.
     """
-    map_files = map if _are_compiled(packages) else map_files
     taken: dict[str, list[Docstring]] = {package.label: [] for package in packages}
     prepared: dict[str, str] = {}
     remaining = {package.label: _divide_package(package) for package in packages}
     while remaining and len(prepared) < MOST:
         turn = _take_turn(remaining, taken)
-        for package, found in zip(turn, map_files(read_prose, turn), strict=True):
+        for package, found in zip(turn, map(read_prose, turn), strict=True):
             for docstring, words in found:
                 if docstring.text not in prepared:
                     taken[package.label].append(docstring)
                     prepared[docstring.text] = words
         progress(f"Reading documentation: {len(prepared):,} docstrings", min(len(prepared) / MOST, 1.0))
     return list(chain.from_iterable(taken.values())), prepared
-
-
-def _are_compiled(packages: list[Package]) -> bool:
-    """Return whether most files of these packages lie compiled beside their sources."""
-    files = [path for package in packages for path in package.files]
-    return 2 * sum(Path(cache_from_source(path, optimization="")).exists() for path in files) > len(files)
-
-
-@contextmanager
-def open_readers() -> Iterator["Map"]:
-    """Yield a map over processes, one for each processor, which start when it is used."""
-    n_readers = min(os.cpu_count() or 1, _MOST_READERS)
-    with ProcessPoolExecutor(n_readers, get_context("spawn"), initializer=_begin_reading) as pool:
-        yield partial(pool.map, chunksize=_FILES)
-
-
-def _begin_reading() -> None:
-    """Prepare a process for reading: code is large and has no cycles, which the collector would look for."""
-    lower_priority(_NICENESS)
-    gc.disable()
 
 
 def read_prose(package: Package) -> list[tuple[Docstring, str]]:

@@ -26,9 +26,7 @@ def db(tmp_path, monkeypatch):
     for j in range(12):
         (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
     options = ImportOptions(name=docstrings.DOCS_NAME, min_df=1, max_df=1.0)
-    monkeypatch.setattr(
-        memory, "import_builtin", lambda db, notify, map_files: import_path(db, folder, options, notify)
-    )
+    monkeypatch.setattr(memory, "import_builtin", lambda db, notify: import_path(db, folder, options, notify))
     monkeypatch.setattr(compile_kernels, "start_compilers", lambda request, store: [])
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     monkeypatch.setattr(process, "start_worker_ahead", lambda kernels, url: None)
@@ -61,8 +59,8 @@ def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers
     events, served = [], Event()
     read = memory.import_builtin
 
-    def import_and_serve(db, notify, map_files):
-        row = read(db, notify, map_files=map_files)
+    def import_and_serve(db, notify):
+        row = read(db, notify)
         events.append("read")
         served.set()
         return row
