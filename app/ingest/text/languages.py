@@ -115,7 +115,7 @@ _FEWEST_WORDS = 40  # words needed to confirm a language
 # Least share of English stop words in a text that is surely English, and its least number of words.  Half of all
 # English texts have more than .34, other languages less than .18.  Where most texts are surely English, lists and
 # tables are, too, and so are the others if they have so few words that no other language could matter.
-_SURELY_ENGLISH, _PROBABLY_ENGLISH, _ENOUGH_ENGLISH, _MOST, _FEW = 0.25, 0.1, 20, 0.9, 0.01
+_SURELY_ENGLISH, _PROBABLY_ENGLISH, _ENOUGH_ENGLISH, _MOST, _FEW = 0.25, 0.1, 20, 0.9, 0.02
 _ENOUGH_WORDS = 400  # words that should suffice to recognise the language
 _DOCUMENTS, _LETTERS = 512, 2_000  # documents of a sample, and characters of each, at most
 
