@@ -54,7 +54,9 @@ def test_the_parts_of_a_topic_in_its_parents_sum_to_one_and_what_is_elsewhere_is
 def test_a_title_in_the_bar_is_whole_or_ends_after_the_words_that_fit(hierarchy: Hierarchy) -> None:
     root, titles = hierarchy.nodes(3)[0], [replace_unprintable(hierarchy.title(node)) for node in hierarchy.nodes(3)]
     drawn = {width: draw_share_bar(hierarchy, 3, (root,), width) for width in (20_000.0, 900.0, 120.0)}
-    wide, middle, narrow = ([unescape(text) for text in re.findall(r">([^<]*)</button>", bar)] for bar in drawn.values())
+    wide, middle, narrow = (
+        [unescape(text) for text in re.findall(r">([^<]*)</button>", bar)] for bar in drawn.values()
+    )
     assert wide == titles
     assert narrow == [""] * len(titles)
     parts = {text: title for text, title in zip(middle, titles, strict=True) if text not in ("", title)}
