@@ -52,7 +52,7 @@ class Previews:
 
 
 def draw_preview(layout: Any) -> str:
-    """Return a page with tiles as HTML; an empty text for another page."""
+    """Return the page Explore as HTML; an empty text if it shows no tiles."""
     if not any(isinstance(each, TreeView) and 'class="tp-tiles"' in each.svg for each in layout):
         return ""
     parts = "".join(_draw_part(each.css_classes, *_draw_component(each)) for each in layout)

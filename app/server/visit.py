@@ -170,7 +170,8 @@ class SessionShell:
 
     def draw_preview(self) -> Preview | None:
         """Return the page as far as it is drawn; None if a browser can only show it once it has its components."""
-        html, view = "".join(map(draw_preview, self._holder)), self.view
+        view = self.view
+        html = draw_preview(self._holder[0]) if self._holder[0] is self._built.get("explore") else ""
         hierarchy = self._site.feed.get_cached_hierarchy(view.run, view.snapshot)
         return Preview(html, view.run, view.snapshot, hierarchy) if html else None
 
