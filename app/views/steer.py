@@ -1,6 +1,7 @@
 """The page on which visitors steer a run: words and acts of a topic, edits that wait, the journal, and suggestions."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from topiary.app.views.html import render
 from topiary.app.views.text import format_percent, shorten, write_sentence
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import BAN, KEEP, MERGE, OUT, PLACE, SEED, SPLIT, STRENGTHS
-from topiary.engine.steering.suggest import find_bans
+from topiary.engine.steering.suggest import EditProposal, find_bans
 
 WORDS = 12  # words of a topic that can be edited where they stand
 _ALIKE, _OFFERED = 0.6, 8  # likeness from which two topics are offered to be merged, and partners offered
@@ -220,11 +221,17 @@ def suggest_edits(
             sentence = f"Split {hierarchy.title(node)}: its documents form two groups, {halves}."
             found.append(ProposedEdit(sentence, node, SPLIT))
     if BAN in steers:
-        for lead in find_bans(hierarchy.projections[0])[:_SUGGESTED]:
+        for lead in _list_bans(hierarchy):
             word = hierarchy.vocabulary[lead.words[0]]
             sentence = f"Ban {word}: it is among the first words of {lead.score:.0f} topics of {hierarchy.widths[0]}."
             found.append(ProposedEdit(sentence, None, BAN, word=word))
     return found
+
+
+@lru_cache(maxsize=4)
+def _list_bans(hierarchy: Hierarchy) -> list[EditProposal]:
+    """Return the words to ban that are worth a look; finding them takes longer than drawing the page."""
+    return find_bans(hierarchy.projections[0])[:_SUGGESTED]
 
 
 def _list_same(hierarchy: Hierarchy, hints: EditHints) -> list[tuple[Node, Node, str]]:

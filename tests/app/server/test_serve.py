@@ -62,8 +62,9 @@ def test_port_zero_is_any_free_port():
 
 
 def test_the_skeleton_stands_before_the_scripts():
-    text = theme.PageStart(("bokeh.js", "panel.js")).draw("x", dark=True)
-    places = [text.index(part) for part in ('id="tp-skeleton"', "bokeh.js", "register_plugin", "panel.js")]
+    start = theme.PageStart(("bokeh.js", "panel.js"))
+    text = start.draw("x", dark=True).partition("<body>")[2] + start.draw_scripts("x")
+    places = [text.index(part) for part in ('id="tp-skeleton"', "styles/", "bokeh.js", "register_plugin", "panel.js")]
     assert places == sorted(places)
     assert "http://" not in text
     assert "https://" not in text
