@@ -174,7 +174,7 @@ def describe_apply(n_drafts: int, step: str, *, is_ended: bool) -> str:
 def describe_draft(hierarchy: Hierarchy, order: EditOrder) -> str:
     """Return what an edit asks for as a phrase with the titles of its topics."""
     words = ", ".join(order.words)
-    titles = [shorten(hierarchy.title(node), 40) if hierarchy.has(node) else "" for node in order.topics]
+    titles = [_quote_title(hierarchy, node) for node in order.topics]
     match order.kind:
         case "seed":
             return f"New topic{f' {order.name}' if order.name else ''} from {words}"
@@ -189,6 +189,11 @@ def describe_draft(hierarchy: Hierarchy, order: EditOrder) -> str:
         case "place":
             return f"Place {', '.join(titles[:-1])} under {titles[-1]}"
     return f"{order.kind.capitalize()} {titles[0]}"
+
+
+def _quote_title(hierarchy: Hierarchy, node: Node) -> str:
+    """Return the title of a topic as it stands in a sentence, where its words must be told from the others."""
+    return f"“{shorten(hierarchy.title(node), 40)}”" if hierarchy.has(node) else format_identity(node)
 
 
 def find_alike(hierarchy: Hierarchy, node: Node) -> list[tuple[Node, float]]:
@@ -213,12 +218,12 @@ def suggest_edits(
     if MERGE in steers:
         merges = _list_alike(hierarchy) if judged is None else _list_same(hierarchy, judged)
         for stays, goes, why in merges[:_SUGGESTED]:
-            sentence = f"Merge {hierarchy.title(stays)} and {hierarchy.title(goes)}: {why}."
+            sentence = f"Merge {_quote_title(hierarchy, stays)} and {_quote_title(hierarchy, goes)}: {why}."
             found.append(ProposedEdit(sentence, stays, MERGE, goes))
     if SPLIT in steers and judged is not None:
         for node in [*filter(hierarchy.has, judged.splits)][:_SUGGESTED]:
             halves = " | ".join(", ".join(half[:_SAID]) for half in judged.splits[node])
-            sentence = f"Split {hierarchy.title(node)}: its documents form two groups, {halves}."
+            sentence = f"Split {_quote_title(hierarchy, node)}: its documents form two groups, {halves}."
             found.append(ProposedEdit(sentence, node, SPLIT))
     if BAN in steers:
         for lead in _list_bans(hierarchy):
