@@ -3,7 +3,8 @@
 A note on a topic belongs to its run, and is copied to the forks of the run; a note on a document belongs to the corpus,
 so that it outlives all runs on it.
 
-Annotations of topics by users: names of topics, and decisions which topics of two runs are the same.
+Annotations of topics by users: names of topics, and decisions which topics of two runs are the same; and what they
+have said of the topics of a run, edits too, read at once.
 """
 
 from collections import Counter
@@ -15,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, insert, litera
 
 from topiary.store import corpus_rows
 from topiary.store.database import Database, now, reads, writes
+from topiary.store.edits import EditRow, read_edits
 from topiary.store.errors import NotFound, StoreError
 from topiary.store.run_rows import hold_run, lock_run
 from topiary.store.tables import matches, notes, select_sound, topic_labels
@@ -151,7 +153,7 @@ def delete_note(connection: Connection, number: int) -> NoteRow:
 @reads
 def list_topic_notes(connection: Connection, run: int) -> list[NoteRow]:
     """Return the notes and tags on the topics of a run, oldest first."""
-    return _read_notes(connection, select_sound(notes).where(notes.c.run == run))
+    return _read_topic_notes(connection, run)
 
 
 @reads
@@ -289,6 +291,10 @@ def _read_note(connection: Connection, number: int) -> NoteRow:
     return found[0]
 
 
+def _read_topic_notes(connection: Connection, run: int) -> list[NoteRow]:
+    return _read_notes(connection, select_sound(notes).where(notes.c.run == run))
+
+
 def _read_notes(connection: Connection, query: Select[Any]) -> list[NoteRow]:
     return [NoteRow(**row._asdict()) for row in connection.execute(query.order_by(notes.c.number))]
 
@@ -325,9 +331,27 @@ def set_label(connection: Connection, run: int, layer: int, topic: int, text: st
 @reads
 def list_labels(connection: Connection, run: int) -> dict[tuple[int, int], str]:
     """Return the names of a run's topics, by ``(layer, topic)``."""
+    return _read_labels(connection, run)
+
+
+def _read_labels(connection: Connection, run: int) -> dict[tuple[int, int], str]:
     columns = topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text
     query = select_sound(topic_labels, *columns).where(topic_labels.c.run == run)
     return {(layer, topic): text for layer, topic, text in connection.execute(query)}
+
+
+class TopicRemarks(NamedTuple):
+    """What users have said of the topics of a run: names by ``(layer, topic)``, then notes and edits, oldest first."""
+
+    names: dict[tuple[int, int], str]
+    notes: list[NoteRow]
+    edits: list[EditRow]
+
+
+@reads
+def read_remarks(connection: Connection, run: int) -> TopicRemarks:
+    """Return what users have said of the topics of a run, of one moment; damaged rows are left out."""
+    return TopicRemarks(_read_labels(connection, run), _read_topic_notes(connection, run), read_edits(connection, run))
 
 
 class MatchDecision(NamedTuple):

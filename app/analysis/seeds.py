@@ -9,7 +9,7 @@ import numpy as np
 
 from topiary.app.analysis.comparison import Agreement, Comparison, find_edge_changes, measure_agreement
 from topiary.app.analysis.hierarchy import measure_coherence
-from topiary.app.jobs.estimates import Estimate, EvaluatedRun, list_estimates
+from topiary.app.jobs.estimates import Estimate, list_estimates
 from topiary.engine.hierarchy.align import NONE, TopicPair
 from topiary.engine.quality.measures import Coherence
 from topiary.store import notes, snapshots
@@ -207,10 +207,7 @@ class EstimatePair(NamedTuple):
 
 
 def compare_estimates(
-    a: EvaluatedRun,
-    b: EvaluatedRun,
-    seeds: Iterable[tuple[EvaluatedRun, EvaluatedRun]],
-    read_latest_values: ReadLatestValues,
+    a: RunRow, b: RunRow, seeds: Iterable[tuple[RunRow, RunRow]], read_latest_values: ReadLatestValues
 ) -> EstimatePair | None:
     """Compare the best estimate that two runs have in common, and find how much it differs between seeds.
 
@@ -218,13 +215,13 @@ def compare_estimates(
 
     Parameters
     ----------
-    seeds : iterable of (EvaluatedRun, EvaluatedRun)
+    seeds : iterable of (RunRow, RunRow)
         Pairs of runs that differ only in their seed.
     read_latest_values : (run number) -> mapping
         Returns the newest value of each of the curves that `app.jobs.estimates` reads, by name.
     """
 
-    def list_by_name(run: EvaluatedRun) -> dict[str, Estimate]:
+    def list_by_name(run: RunRow) -> dict[str, Estimate]:
         return {each.name: each for each in list_estimates(run, read_latest_values(run.number))}
 
     first, second = list_by_name(a), list_by_name(b)

@@ -33,7 +33,7 @@ from topiary.app.analysis.shares import (
     read_use,
 )  # fmt: skip
 from topiary.app.jobs.estimates import read_latest
-from topiary.app.jobs.plan import name_step
+from topiary.app.names import name_step
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.hierarchy.align import Recurrence
 from topiary.engine.hierarchy.tree import Node

@@ -9,8 +9,7 @@ from topiary.app.cli.console import UserError, find_run, name_topics, notify, pr
 from topiary.app.jobs import launcher, steering
 from topiary.app.jobs.edit_orders import EditOrder, list_steerable
 from topiary.app.jobs.edit_previews import find_hints, preview_edit
-from topiary.app.jobs.plan import name_step
-from topiary.app.names import plural
+from topiary.app.names import name_step, plural
 from topiary.app.views.steer import suggest_edits
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import EditRefused

@@ -20,8 +20,8 @@ from topiary.app.export.records import find_headlines, list_all_facts, list_curv
 from topiary.app.export.texts import flatten_text, format_share
 from topiary.app.jobs import launcher
 from topiary.app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
-from topiary.app.jobs.plan import PAPER_SCORE_NAME, STEPS, name_step
-from topiary.app.names import plural
+from topiary.app.jobs.plan import PAPER_SCORE_NAME
+from topiary.app.names import STEPS, name_step, plural
 from topiary.app.plots.request import FigureRequest, read_width
 from topiary.app.views.run_facts import format_estimate, name_estimate
 from topiary.store import points as run_points

@@ -13,8 +13,8 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.topic_reader import TopicReader
 from topiary.app.export.texts import find_format
 from topiary.app.jobs.estimates import POINT, find_estimate_name
-from topiary.app.jobs.plan import name_step
 from topiary.app.machine import find_asset
+from topiary.app.names import name_step
 from topiary.app.views.markup import name_run
 from topiary.app.views.palette import LIGHT, find_layer_colour
 from topiary.app.views.runs.film_track import HEIGHT, draw_curve, draw_track, place_moments

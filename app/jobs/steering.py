@@ -12,9 +12,8 @@ from topiary.app.jobs import control, launcher, logs
 from topiary.app.jobs.edit_orders import EditOrder, check_order, check_steerable, find_edit, number_words
 from topiary.app.jobs.forks import find_origin
 from topiary.app.jobs.new_run import request_continuation, request_fork
-from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.machine import find_user
-from topiary.app.names import plural
+from topiary.app.names import STEPS, name_step, plural
 from topiary.store import corpora, edits, runs
 from topiary.store.database import Database
 from topiary.store.edits import APPLIED, WAITING, EditRow, repeat_edit

@@ -22,8 +22,8 @@ from topiary.app.jobs.estimates import (
     read_latest,
     summarize_estimate,
 )
-from topiary.app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, name_step, read_options
-from topiary.app.names import COMING
+from topiary.app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, read_options
+from topiary.app.names import COMING, name_step
 from topiary.store import checkpoints, corpora, events, points, runs, snapshots
 from topiary.store.checkpoints import Checkpoint
 from topiary.store.database import Database

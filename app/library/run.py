@@ -22,10 +22,9 @@ from topiary.app.jobs.edit_previews import find_hints, preview_edit
 from topiary.app.jobs.estimates import choose_headline, read_latest
 from topiary.app.jobs.forks import find_origin, format_default
 from topiary.app.jobs.new_run import request_fork
-from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.topic_guide import convert_guide, read_guide
-from topiary.app.names import BROKEN
+from topiary.app.names import BROKEN, STEPS, name_step
 from topiary.app.views.run_facts import format_estimate
 from topiary.app.views.steer import suggest_edits
 from topiary.store import events, notes, snapshots

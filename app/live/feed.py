@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.notes import read_topic_notes
+from topiary.app.analysis.notes import group_by_topic
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.jobs import launcher, progress
 from topiary.app.jobs.estimates import read_latest
@@ -275,9 +275,9 @@ class Feed:
 
     def relabel(self, run: int) -> None:
         """Read the names and notes of a run's topics again and notify every session."""
-        labels = annotations.list_labels(self.db, run).items()
-        names = {Node(layer, topic - 1): text for (layer, topic), text in labels if text}
-        notes = read_topic_notes(self.db, run)
+        remarks = annotations.read_remarks(self.db, run)
+        names = {Node(layer, topic - 1): text for (layer, topic), text in remarks.names.items() if text}
+        notes = group_by_topic(remarks.notes)
         self._hierarchies.change(
             lambda key, hierarchy: replace(hierarchy, labels=names, notes=notes) if key[0] == run else hierarchy
         )

@@ -12,9 +12,8 @@ from topiary.app.jobs import logs
 from topiary.app.jobs.claim import OUT_OF_MEMORY
 from topiary.app.jobs.estimates import CURVES, Curve, read_concentrations
 from topiary.app.jobs.forks import list_remedies
-from topiary.app.jobs.plan import name_step
 from topiary.app.live.ticks import Tick
-from topiary.app.names import COMING
+from topiary.app.names import COMING, name_step
 from topiary.app.pages.components import Board, Message
 from topiary.app.pages.curves import TALL_STYLE, WatchCurves
 from topiary.app.pages.film import Film

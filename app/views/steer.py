@@ -10,14 +10,12 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_ide
 from topiary.app.analysis.journal import JournalEntry
 from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.edit_previews import EditHints, EditPreview
-from topiary.app.jobs.plan import STEPS
 from topiary.app.jobs.steering import MORE
-from topiary.app.names import format_signed, plural
+from topiary.app.names import STEPS, format_signed, plural
 from topiary.app.views.html import render
 from topiary.app.views.text import format_percent, shorten, write_sentence
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import BAN, KEEP, MERGE, OUT, PLACE, SEED, SPLIT, STRENGTHS
-from topiary.engine.steering.suggest import find_bans
 
 WORDS = 12  # words of a topic that can be edited where they stand
 _ALIKE, _OFFERED = 0.6, 8  # likeness from which two topics are offered to be merged, and partners offered
@@ -207,6 +205,8 @@ def suggest_edits(
 
     Merges and splits are judged by the likelihood if there are ``hints``; else merges by the cosine of words.
     """
+    from topiary.engine.steering.suggest import find_bans  # loads kernels, which the other pages do without
+
     judged = hints if isinstance(hints, EditHints) else None
     found = []
     if MERGE in steers:

@@ -9,8 +9,7 @@ from topiary.app.analysis.comparison import Comparison
 from topiary.app.analysis.hierarchy import measure_coherence
 from topiary.app.analysis.seeds import SeedSpread, get_layer_value
 from topiary.app.jobs.estimates import KINDS, describe_estimate, list_estimates
-from topiary.app.jobs.plan import STEPS, name_step
-from topiary.app.names import name_inference, name_model
+from topiary.app.names import STEPS, name_inference, name_model, name_step
 from topiary.app.views.explore.controls import SnapshotOption, draw_threshold_slider
 from topiary.app.views.html import render
 from topiary.app.views.markup import list_run_entries

@@ -8,8 +8,7 @@ from topiary.app.analysis.comparison import SHOWN_WORDS, SIDES, Comparison, Pair
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from topiary.app.analysis.seeds import EstimatePair
 from topiary.app.analysis.topic_images import draw_atom_uri
-from topiary.app.jobs.plan import STEPS, name_step
-from topiary.app.names import format_signed, name_inference, name_model, plural
+from topiary.app.names import STEPS, format_signed, name_inference, name_model, name_step, plural
 from topiary.app.views.compare.labels import LabelAccuracy, describe_cost
 from topiary.app.views.compare.table import describe_absence, describe_likeness, format_margin, format_share_change
 from topiary.app.views.compare.trees import ABSENT, find_overlay

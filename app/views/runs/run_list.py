@@ -16,8 +16,7 @@ from topiary.app.jobs.estimates import (
     list_estimates,
 )
 from topiary.app.jobs.gallery import PREPARATION, STAGES
-from topiary.app.jobs.plan import STEPS, name_step
-from topiary.app.names import name_inference, name_model, name_state
+from topiary.app.names import STEPS, name_inference, name_model, name_state, name_step
 from topiary.app.views.html import render
 from topiary.app.views.markup import name_run
 from topiary.app.views.run_facts import (
