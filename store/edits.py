@@ -121,10 +121,13 @@ def insert_edits(connection: Connection, run: int, new: Iterable[NewEdit]) -> li
     return numbers
 
 
-@reads
-def list_edits(connection: Connection, run: int) -> list[EditRow]:
-    """Return the journal of a run, oldest first; damaged rows are left out."""
-    return read_edits(connection, run)
+def read_edits(connection: Connection, run: int) -> list[EditRow]:
+    """Read the journal of a run, oldest first, inside a transaction; damaged rows are left out."""
+    query = select_sound(edits, *(edits.c[name] for name in EditRow._fields)).where(edits.c.run == run)
+    return [EditRow(*row) for row in connection.execute(query.order_by(edits.c.edit))]
+
+
+list_edits = reads(read_edits)
 
 
 @reads
@@ -223,12 +226,6 @@ def copy_edits(connection: Connection, source: int, target: int, minibatch: int)
 def make_missing_edit(run: int, number: int) -> NotFound:
     """Return the error about an edit that does not exist."""
     return NotFound(f"run {run} has no edit {number}; topiary edit {run} --list shows its journal")
-
-
-def read_edits(connection: Connection, run: int) -> list[EditRow]:
-    """Read the journal of a run, oldest first, inside a transaction."""
-    query = select_sound(edits, *(edits.c[name] for name in EditRow._fields)).where(edits.c.run == run)
-    return [EditRow(*row) for row in connection.execute(query.order_by(edits.c.edit))]
 
 
 def _update_edit(connection: Connection, run: int, number: int, **values: Any) -> None:

@@ -21,8 +21,7 @@ from topiary.store.errors import NotFound, StoreError
 from topiary.store.run_rows import hold_run, lock_run
 from topiary.store.tables import matches, notes, select_sound, topic_labels
 
-NOTE, TAG = "note", "tag"
-KINDS = (NOTE, TAG)
+NOTE, TAG = KINDS = ("note", "tag")
 LONGEST: Mapping[str, int] = {NOTE: 4000, TAG: 60}  # characters of a text, by its kind
 LONGEST_AUTHOR = 80  # characters
 
@@ -148,12 +147,6 @@ def delete_note(connection: Connection, number: int) -> NoteRow:
     row = _read_note(connection, number)
     connection.execute(delete(notes).where(notes.c.number == number))
     return row
-
-
-@reads
-def list_topic_notes(connection: Connection, run: int) -> list[NoteRow]:
-    """Return the notes and tags on the topics of a run, oldest first."""
-    return _read_topic_notes(connection, run)
 
 
 @reads
@@ -291,10 +284,6 @@ def _read_note(connection: Connection, number: int) -> NoteRow:
     return found[0]
 
 
-def _read_topic_notes(connection: Connection, run: int) -> list[NoteRow]:
-    return _read_notes(connection, select_sound(notes).where(notes.c.run == run))
-
-
 def _read_notes(connection: Connection, query: Select[Any]) -> list[NoteRow]:
     return [NoteRow(**row._asdict()) for row in connection.execute(query.order_by(notes.c.number))]
 
@@ -328,18 +317,6 @@ def set_label(connection: Connection, run: int, layer: int, topic: int, text: st
         connection.execute(insert(topic_labels).values(**values))
 
 
-@reads
-def list_labels(connection: Connection, run: int) -> dict[tuple[int, int], str]:
-    """Return the names of a run's topics, by ``(layer, topic)``."""
-    return _read_labels(connection, run)
-
-
-def _read_labels(connection: Connection, run: int) -> dict[tuple[int, int], str]:
-    columns = topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text
-    query = select_sound(topic_labels, *columns).where(topic_labels.c.run == run)
-    return {(layer, topic): text for layer, topic, text in connection.execute(query)}
-
-
 class TopicRemarks(NamedTuple):
     """What users have said of the topics of a run: names by ``(layer, topic)``, then notes and edits, oldest first."""
 
@@ -351,7 +328,11 @@ class TopicRemarks(NamedTuple):
 @reads
 def read_remarks(connection: Connection, run: int) -> TopicRemarks:
     """Return what users have said of the topics of a run, of one moment; damaged rows are left out."""
-    return TopicRemarks(_read_labels(connection, run), _read_topic_notes(connection, run), read_edits(connection, run))
+    columns = topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text
+    named = connection.execute(select_sound(topic_labels, *columns).where(topic_labels.c.run == run))
+    names = {(layer, topic): text for layer, topic, text in named}
+    written = _read_notes(connection, select_sound(notes).where(notes.c.run == run))
+    return TopicRemarks(names, written, read_edits(connection, run))
 
 
 class MatchDecision(NamedTuple):

@@ -308,7 +308,7 @@ def differ_only_in_seed(one: RunRow, two: RunRow) -> bool:
 def _will_have_same_settings(one: RunRow, two: RunRow) -> bool:
     """Return True if two runs of a group differ only in widths that one of them has not tried yet.
 
-    The trials do not depend on the seed (`app.jobs.width_trials`), so both end with the same widths.
+    The trials do not depend on the seed (`app.jobs.training`), so both end with the same widths.
     """
     undecided = any(run.options.get("tries_widths") for run in (one, two))
     if not undecided or one.run_group is None or one.run_group != two.run_group:

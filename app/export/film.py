@@ -16,9 +16,9 @@ from topiary.app.jobs.estimates import POINT, find_estimate_name
 from topiary.app.machine import find_asset
 from topiary.app.names import name_step
 from topiary.app.views.markup import name_run
-from topiary.app.views.palette import LIGHT, find_layer_colour
 from topiary.app.views.runs.film_track import HEIGHT, draw_curve, draw_track, place_moments
 from topiary.app.views.text import escape
+from topiary.app.views.theme import LIGHT, find_layer_colour
 from topiary.app.views.tree.opening import RULES, choose_main_roots, list_top_topics
 from topiary.app.views.tree.picture import CAP, TreeChoice, draw_tree
 from topiary.engine.contract import Topics

@@ -211,7 +211,7 @@ def list_run_notes(
     hierarchy = _read_newest(db, row) if topic is not None or snapshots.list_snapshots(db, row.number) else None
     if hierarchy is not None and topic is not None:
         hierarchy.find_topic(topic)
-    rows = [*notes.list_topic_notes(db, row.number), *notes.list_document_notes(db, row.corpus)]
+    rows = [*notes.read_remarks(db, row.number).notes, *notes.list_document_notes(db, row.corpus)]
     facts = [_list_facts(each, hierarchy) for each in sorted(rows, key=lambda each: each.number)]
     wanted = {name: value for name, value in (("topic", topic), ("document", document)) if value is not None}
     return [each for each in facts if wanted.items() <= each.items()]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
 from topiary.app.export.texts import find_format, render_json
 from topiary.app.export.topics import write_note_attributes
-from topiary.app.views.palette import LIGHT, find_layer_colour
 from topiary.app.views.text import replace_unprintable, wrap_words
+from topiary.app.views.theme import LIGHT, find_layer_colour
 from topiary.app.views.tree.boxes import choose_font_size
 from topiary.app.views.tree.picture import TreeChoice, cut_tree, describe_rule, draw_tree, write_caption
 from topiary.engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork

@@ -151,7 +151,7 @@ class RunOptions:
         Whether the run shares the place with others: each is then trained whole by one process of it.
     tries_widths : bool
         Before the first step, try narrower layers and take the narrowest that are as good
-        (:mod:`app.jobs.width_trials`).
+        (:mod:`app.jobs.training`).
     sweeps_after : int or None
         Mini-batches before the steps that sweep all documents; 0: all steps are sweeps; None: no step is.
     """

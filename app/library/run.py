@@ -25,8 +25,8 @@ from topiary.app.jobs.new_run import request_fork
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.topic_guide import convert_guide, read_guide
 from topiary.app.names import BROKEN, STEPS, name_step
-from topiary.app.views.run_facts import format_estimate
 from topiary.app.views.steer import suggest_edits
+from topiary.app.views.text import format_estimate
 from topiary.store import events, notes, snapshots
 from topiary.store import points as run_points
 from topiary.store.errors import NotFound

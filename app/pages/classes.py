@@ -9,7 +9,7 @@ from panel.viewable import Viewable
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.predictions import Classified
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.runs import make_fork_tab

@@ -29,7 +29,7 @@ from topiary.app.analysis.seeds import (
     measure_seed_spread,
 )
 from topiary.app.export import comparison as files
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages import compare_reading
 from topiary.app.pages.compare_reading import SIDE_BY_NAME, SIDE_NAMES
 from topiary.app.pages.components import Board, Message, TreeView

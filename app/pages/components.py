@@ -1,4 +1,4 @@
-"""The browser components that pages are built from, each with its code in ``assets/js``.
+"""The browser components that pages are built from, and the callouts of the demo, each with its code in ``assets/js``.
 
 The code is served as a file, so that the browser loads it in parallel, once for all components of a class, and runs
 it unchanged; code sent inside the document would be translated again for every component.
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import panel as pn
@@ -26,6 +26,11 @@ CHANGES = (
     "steer", "apply-edits", "undo-edit",
     "kind", "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip
+
+# Selectors of the things at which callouts point.
+_TOPICS = [".tp-node.tp-root", ".tp-tile[aria-level='1']", ".ex-rows button"]  # in a tree, as tiles, on phones
+_DOCUMENTS = ".ex-documents"
+_ADD_BUTTON, _RUNS_LINK = "[data-do='add']", ".tp-nav [data-page='runs']"
 
 _viewer_checks: "WeakKeyDictionary[Any, Callable[[], bool]]" = WeakKeyDictionary()
 
@@ -214,3 +219,47 @@ def read_window(message: Mapping[str, Any]) -> tuple[float, float]:
     """Return width and height of a window from a message that has them, in steps of a few pixels."""
     width, height = (max(200.0, min(4000.0, message[side] // _STEP * _STEP)) for side in ("width", "height"))
     return width, height
+
+
+class Callouts(Component):
+    """A component of no size that shows one callout at a time, over the page.
+
+    A visitor closes a callout with its button, with Escape, or by doing what it says; the browser remembers how many
+    have been closed.  The next one comes when the thing that it points at is on screen.
+
+    Parameters
+    ----------
+    active : bool
+        Whether the run on screen is one of the demo.
+    steps : list of dict
+        For each callout its heading and text, the selectors ``at`` of the things that it may point at, the first seen
+        of which counts, and the ``sides`` of the thing, in the order in which a place for the callout is looked for.
+    """
+
+    active = param.Boolean(default=False)
+    steps = param.List(default=[], item_type=dict)
+
+    _bundle = find_asset("js/callouts.js")
+    _steps: ClassVar[list[dict[str, Any]]] = [
+        {
+            "heading": "Click a topic",
+            "text": "Each large box is a broad topic; the boxes in it, or below it, are what it is made of.",
+            "at": _TOPICS,
+            "sides": ["left", "below", "above", "right"],
+        },
+        {
+            "heading": "Read its documents",
+            "text": "These documents use the topic most: they show what its words mean.",
+            "at": [_DOCUMENTS],
+            "sides": ["left", "above", "below", "right"],
+        },
+        {
+            "heading": "Add your own",
+            "text": "Texts, PDF files, tables, mail and more. They stay on this machine.",
+            "at": [_ADD_BUTTON, _RUNS_LINK],
+            "sides": ["below", "above", "left", "right"],
+        },
+    ]
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**({"steps": self._steps} | params), width=0, height=0, margin=0)

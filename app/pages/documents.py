@@ -9,7 +9,7 @@ from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import format_identity, parse_identities
 from topiary.app.analysis.inference import MOST
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.components import Board
 from topiary.app.pages.documents_reading import (
     DocumentKind,

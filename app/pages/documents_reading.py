@@ -35,7 +35,7 @@ from topiary.app.views.documents.document_table import CONTEXTS, PAGE_ROWS, Docu
 from topiary.app.views.documents.documents_form import ListedDocument, SearchState
 from topiary.app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
 from topiary.app.views.explore.detail import cut_excerpt
-from topiary.app.views.filters import describe_moment
+from topiary.app.views.text import describe_moment
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy import paths
 from topiary.engine.hierarchy.paths import cut_shares

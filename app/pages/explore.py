@@ -40,8 +40,7 @@ from topiary.app.pages.refining import CloserLooks, CorpusRefiner
 from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
 from topiary.app.pages.session import CHOICES, DEFAULTS, Context
-from topiary.app.pages.topic_documents import TopicDocuments, TopicTrends
-from topiary.app.pages.topic_names import NameProposer
+from topiary.app.pages.topic_documents import NameProposer, TopicDocuments, TopicTrends
 from topiary.app.views.documents.documents_form import MAP
 from topiary.app.views.explore.cards import (
     SearchResult,
@@ -58,6 +57,7 @@ from topiary.app.views.explore.controls import (
     draw_map_foot,
     draw_map_legend,
     draw_rows,
+    draw_selection,
     draw_share_bar,
     draw_tiles_foot,
     draw_tree_foot,
@@ -75,7 +75,6 @@ from topiary.app.views.explore.detail import (
     draw_small_trends,
     draw_topic,
 )
-from topiary.app.views.filters import draw_selection
 from topiary.app.views.save_dialogs import ReportScope, list_report_scopes
 from topiary.app.views.tree.layout import WIDE
 from topiary.app.views.tree.map_svg import MapChoice, draw_map

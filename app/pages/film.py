@@ -12,7 +12,7 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.export.film import measure_changes, render_film
 from topiary.app.jobs.gallery import is_of_gallery
 from topiary.app.live.cache import History
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.machine import find_asset
 from topiary.app.names import name_step
 from topiary.app.pages.components import Component, Message

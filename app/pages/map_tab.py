@@ -14,7 +14,7 @@ from topiary.app.analysis.hierarchy import format_identity, parse_identity
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
 from topiary.app.jobs.progress import Notice
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Board, Component, Message
 from topiary.app.pages.documents_reading import Failure, TableRequest, try_work
@@ -44,7 +44,7 @@ class MapView(Component):
     Parameters
     ----------
     url : str
-        Address of the bytes of :class:`app.views.document_map.PackedMap`, which changes with them; "" without a map.
+        Address of the bytes of a :class:`app.views.documents.map_page.PackedMap`, which changes with them; "" for none.
     hues : list of int
         Colour of each code of a point: the number of a ``--tp-hue``, or 0 for grey.
     captions : list of dict

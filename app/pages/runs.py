@@ -17,8 +17,7 @@ from topiary.app.jobs.demo import find_corpus
 from topiary.app.jobs.estimates import choose_headline
 from topiary.app.jobs.forks import LABEL_MODEL
 from topiary.app.jobs.progress import Notice
-from topiary.app.live.feed import TROUBLE, find_usual_run
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import TROUBLE, Tick, find_usual_run
 from topiary.app.pages.components import Board
 from topiary.app.pages.form_fields import reword_options
 from topiary.app.pages.messages import MessagePart, delete_run, on

@@ -12,7 +12,7 @@ from panel.viewable import Viewable
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.recurrence import MixingFigure, SeedGroup, measure_mixing
 from topiary.app.analysis.seeds import list_seed_runs
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import ANOTHER_RUN, Context

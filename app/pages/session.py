@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from topiary.app.analysis.name_server import NameServer
     from topiary.app.analysis.reader import StoreReader
     from topiary.app.live.actions import Actions
-    from topiary.app.live.feed import Feed
-    from topiary.app.live.ticks import Tick
+    from topiary.app.live.feed import Feed, Tick
     from topiary.store.database import Database
 
 _NUMBER = re.compile(r"[0-9]{1,9}")

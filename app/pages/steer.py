@@ -10,7 +10,7 @@ from panel.viewable import Viewable
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.jobs.edit_orders import FORMS, EditOrder, check_order, number_words
 from topiary.app.jobs.edit_previews import EditHints, find_hints
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.names import name_step, plural
 from topiary.app.pages.components import Board, TreeView
 from topiary.app.pages.messages import LatestRequest, TreePage, on

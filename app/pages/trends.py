@@ -23,7 +23,7 @@ from topiary.app.analysis.trends import (
 )
 from topiary.app.analysis.typical import TypicalWords, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.ingest.column_kinds import list_columns
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.names import UNFINISHED, IntervalKind
 from topiary.app.pages.filters import DocumentFilters, add_condition, open_documents
 from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns

@@ -12,14 +12,13 @@ from topiary.app.jobs import logs
 from topiary.app.jobs.claim import OUT_OF_MEMORY
 from topiary.app.jobs.estimates import CURVES, Curve, read_concentrations
 from topiary.app.jobs.forks import list_remedies
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.names import COMING, name_step
 from topiary.app.pages.components import Board, Message
 from topiary.app.pages.curves import TALL_STYLE, WatchCurves
 from topiary.app.pages.film import Film
 from topiary.app.pages.messages import LatestRequest, MessagePart, delete_run, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
-from topiary.app.views.run_facts import format_number
 from topiary.app.views.runs import kpis
 from topiary.app.views.runs.kpis import describe_snapshot, draw_preview, draw_waiting, draw_workers
 from topiary.app.views.runs.notices import (
@@ -30,6 +29,7 @@ from topiary.app.views.runs.notices import (
     explain_missing_run,
     explain_no_topics,
 )
+from topiary.app.views.text import format_number
 from topiary.app.views.theme import PAGE
 from topiary.store import events
 from topiary.store.run_rows import RunRow

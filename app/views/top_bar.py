@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from topiary.app.jobs.gallery import GalleryProgress
 from topiary.app.views.html import render
 from topiary.app.views.markup import list_run_entries
-from topiary.app.views.run_facts import describe_lineage, estimate_seconds_left, format_span, measure_progress
 from topiary.app.views.runs.run_list import FORK, NO_FORK, list_verbs, select_runs
+from topiary.app.views.text import describe_lineage, estimate_seconds_left, format_span, measure_progress
 from topiary.store.run_rows import RunRow
 
 

@@ -34,8 +34,7 @@ from topiary.app.jobs.load_corpus import load_corpus
 from topiary.app.jobs.plan import RunOptions
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.run_rules import SETTLING, propose_widths, tries_widths
-from topiary.app.jobs.training import Training
-from topiary.app.jobs.width_trials import choose_trial, try_widths
+from topiary.app.jobs.training import Training, choose_trial, try_widths
 from topiary.engine import models
 from topiary.engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Kernel, Topics
 from topiary.engine.corpus import Corpus

@@ -13,8 +13,8 @@ from topiary.app.names import STEPS, name_inference, name_model, name_step
 from topiary.app.views.explore.controls import SnapshotOption, draw_threshold_slider
 from topiary.app.views.html import render
 from topiary.app.views.markup import list_run_entries
-from topiary.app.views.run_facts import format_estimate, format_span
 from topiary.app.views.runs.new_run_form import SettingText, describe_setting, format_value
+from topiary.app.views.text import format_estimate, format_span
 from topiary.engine.quality.measures import Coherence
 from topiary.store.run_rows import RunRow
 

@@ -14,9 +14,8 @@ from topiary.app.views.compare.table import describe_absence, describe_likeness,
 from topiary.app.views.compare.trees import ABSENT, find_overlay
 from topiary.app.views.html import render
 from topiary.app.views.markup import draw_title, mark_edited, write_element
-from topiary.app.views.run_facts import format_estimate
 from topiary.app.views.runs.new_run_form import describe_setting, format_value
-from topiary.app.views.text import escape, format_percent, shorten, write_title
+from topiary.app.views.text import escape, format_estimate, format_percent, shorten, write_title
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.run_rows import RunRow
 

@@ -18,8 +18,8 @@ from topiary.app.views.explore.detail import (
     draw_twin_tag,
 )
 from topiary.app.views.html import render
-from topiary.app.views.palette import declare_hue
 from topiary.app.views.text import escape, format_percent, shorten, write_title
+from topiary.app.views.theme import declare_hue
 from topiary.engine.hierarchy.tree import Node
 
 

@@ -4,14 +4,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from topiary.app.analysis.filters import SelectedShares
 from topiary.app.analysis.hierarchy import BACKGROUND, LEAST_RELATION, LIGHT, REASONS, Hierarchy, format_identity
 from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_most
 from topiary.app.views.html import render
 from topiary.app.views.markup import draw_select, draw_title
-from topiary.app.views.palette import LIVE
 from topiary.app.views.save_dialogs import ReportScope, draw_report_dialog, draw_table_dialog
-from topiary.app.views.text import BOLD, escape, format_percent, measure_text, shorten
+from topiary.app.views.text import BOLD, describe_moment, escape, format_percent, measure_text, shorten
+from topiary.app.views.theme import LIVE
 from topiary.app.views.tree.map_svg import MapDrawing
 from topiary.app.views.tree.opening import STEP
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, describe_elsewhere, write_caption
@@ -501,3 +502,10 @@ def _list_rows_below(
 def draw_rows(hierarchy: Hierarchy, rows: Sequence[TopicRow], selected: Node | None) -> str:
     """Return rows of topics for a phone; a click on one selects its topic."""
     return render("explore.rows", hierarchy, rows, selected)
+
+
+def draw_selection(selection: SelectedShares | None) -> str:
+    """Return the conditions that select documents, and how many these are; empty without a selection."""
+    if selection is None:
+        return ""
+    return render("macros.selection", selection, describe_moment(selection.moment) if selection.moment else "")

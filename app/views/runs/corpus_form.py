@@ -242,11 +242,6 @@ def wrap_page(*parts: str) -> str:
     return draw_sheet(("Add documents", "They stay on this machine."), *parts)
 
 
-def draw_meter(share: float | None, label: str) -> str:
-    """Return a progress bar for the share done, 0 to 1; empty if it is not known."""
-    return render("macros.meter", share, label)
-
-
 class CorpusFacts(NamedTuple):
     """A corpus: its number, name and sizes, the notes of its reader, its import report, and what was appended."""
 

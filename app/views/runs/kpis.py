@@ -24,7 +24,8 @@ from topiary.app.jobs.records import describe_change
 from topiary.app.names import STEPS, name_model, name_state, name_step
 from topiary.app.views.html import render
 from topiary.app.views.markup import list_run_entries, name_run, write_attributes
-from topiary.app.views.run_facts import (
+from topiary.app.views.runs.new_run_form import describe_setting, format_value
+from topiary.app.views.text import (
     describe_lineage,
     estimate_seconds_left,
     format_age,
@@ -33,7 +34,6 @@ from topiary.app.views.run_facts import (
     format_size,
     format_span,
 )
-from topiary.app.views.runs.new_run_form import describe_setting, format_value
 from topiary.engine.hierarchy.tree import Node
 from topiary.store.events import RunEvent
 from topiary.store.run_rows import RunRow

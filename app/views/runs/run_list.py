@@ -19,18 +19,19 @@ from topiary.app.jobs.gallery import PREPARATION, STAGES
 from topiary.app.names import STEPS, name_inference, name_model, name_state, name_step
 from topiary.app.views.html import render
 from topiary.app.views.markup import name_run
-from topiary.app.views.run_facts import (
+from topiary.app.views.runs.corpus_form import FORMATS
+from topiary.app.views.runs.new_run_form import describe_setting, format_value
+from topiary.app.views.text import (
+    break_lines,
     describe_lineage,
     estimate_seconds_left,
+    fit_lines,
     format_age,
     format_estimate,
     format_rate,
     format_span,
     measure_progress,
 )
-from topiary.app.views.runs.corpus_form import FORMATS
-from topiary.app.views.runs.new_run_form import describe_setting, format_value
-from topiary.app.views.text import break_lines, fit_lines
 from topiary.store.run_rows import RunRow
 
 WIDTH, HEIGHT, EDGE = 132, 34, 3  # of a sparkline, and the margin around its curve, in pixels

@@ -23,9 +23,9 @@ from topiary.app.analysis.trends import (
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.html import render
-from topiary.app.views.palette import LIVE
 from topiary.app.views.save_dialogs import draw_save_table
 from topiary.app.views.text import format_percent, format_points, shorten
+from topiary.app.views.theme import LIVE
 from topiary.app.views.trends.controls import HeatChoices, MeasuredBy
 from topiary.app.views.trends.time_chart import (
     NARROW,

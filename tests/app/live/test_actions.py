@@ -15,9 +15,8 @@ from topiary.app.jobs import launcher, logs, process, progress
 from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.run_rules import RunRequest
 from topiary.app.live import actions as action_module
-from topiary.app.live.actions import Actions, Indexing
+from topiary.app.live.actions import Actions, Indexing, NotAllowed, Visitor
 from topiary.app.live.feed import Feed
-from topiary.app.live.visitor import NotAllowed, Visitor
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import events, full_text, runs
 from topiary.store.errors import NotFound

@@ -12,7 +12,7 @@ from databases import open_filled
 from page_sessions import PageSession
 
 from topiary.app.jobs import process, progress
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.runs import (
     NoRunPage,
     RunsPage,

@@ -29,9 +29,9 @@ from topiary.app.views.explore.cards import FoundDocument, SearchResult, TopicMa
 from topiary.app.views.explore.controls import draw_share_bar
 from topiary.app.views.explore.detail import PanelState, draw_topic
 from topiary.app.views.explore.detail import TopicDocument as DocumentReading
-from topiary.app.views.palette import declare_hue
 from topiary.app.views.runs.kpis import draw_preview
 from topiary.app.views.text import describe_origin, write_title
+from topiary.app.views.theme import declare_hue
 from topiary.app.views.tree.boxes import make_boxes
 from topiary.app.views.tree.picture import TreeChoice, draw_tree
 from topiary.engine.hierarchy import paths

@@ -7,7 +7,7 @@ import pytest
 
 from topiary.app.jobs.gallery import GalleryProgress
 from topiary.app.pages.session import CHOICES, View, from_query, to_query
-from topiary.app.server import fallback
+from topiary.app.server import visit
 from topiary.app.server.visit import BUILDERS, SessionShell
 from topiary.app.views import markup, top_bar
 
@@ -52,12 +52,12 @@ def test_the_address_of_a_page_opens_it(page):
 @EVERY
 def test_a_page_of_a_run_gives_way_where_there_is_none_and_the_others_stay(db, feed, page):
     feed.look_now()
-    assert fallback.lacks_runs(feed, 0, page.name) is page.of_run
-    instead = {"page": page.name} | fallback.replace_run(feed, 0, page.name).fields
+    assert visit.lacks_runs(feed, 0, page.name) is page.of_run
+    instead = {"page": page.name} | visit.replace_run(feed, 0, page.name).fields
     assert instead["page"] == ("runs" if page.of_run else page.name)
     feed_samples.run(db)
     feed.look_now()
-    assert not fallback.lacks_runs(feed, 0, page.name)
+    assert not visit.lacks_runs(feed, 0, page.name)
 
 
 def test_the_strip_of_the_demo_says_how_far_it_is_and_is_gone_when_nothing_is_under_way():

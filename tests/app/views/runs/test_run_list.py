@@ -13,7 +13,6 @@ from topiary.app.jobs.estimates import Estimate, choose_headline, summarize_esti
 from topiary.app.jobs.forks import format_default
 from topiary.app.views import top_bar
 from topiary.app.views.markup import write_attributes, write_element
-from topiary.app.views.run_facts import format_number, format_perplexity, format_rate, format_span
 from topiary.app.views.runs import kpis
 from topiary.app.views.runs.new_run_form import FormField, describe_bounds, draw_new_run_form
 from topiary.app.views.runs.run_list import (
@@ -34,6 +33,7 @@ from topiary.app.views.runs.run_list import (
     matches_search,
     round_estimate,
 )
+from topiary.app.views.text import format_number, format_perplexity, format_rate, format_span
 from topiary.store.events import StructureChange
 
 NASTY = "<img src=x onerror=alert(1)>\"'&"
