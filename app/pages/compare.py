@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.analysis.carry import CarriedTopic, summarize_carrying
 from topiary.app.analysis.comparison import (
@@ -69,11 +68,6 @@ _WATCHED = (  # fields of the view; a change of one draws the page again
     "threshold", "most", "sort", "listed", "pairs", "identical", "axis", "label", "whole",
 )  # fmt: skip
 _REFETCHED = frozenset(("run", "snapshot", "partner", "partner_snapshot", "page"))
-
-
-def build_compare_page(context: Context) -> Viewable:
-    """Build the page of one session."""
-    return ComparePage(context).page
 
 
 class ComparePage(TreePage):

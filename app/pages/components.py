@@ -62,7 +62,7 @@ Message = dict[str, Any]
 class Component(JSComponent):
     """A component with browser code from ``assets/js``, whose messages are passed on to Python.
 
-    A subclass sets ``_bundle`` to its file.
+    A subclass sets ``_bundle`` to its file, and ``_acts`` to False if its messages have no action ``do``.
 
     Parameters
     ----------
@@ -73,6 +73,7 @@ class Component(JSComponent):
     """
 
     sheets = param.List(default=[], item_type=str)
+    _acts = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -95,7 +96,7 @@ class Component(JSComponent):
 
         The check of the visitor's role relies on nothing that the browser can set.
         """
-        if not isinstance(data, dict):
+        if not isinstance(data, dict) or (self._acts and not isinstance(data.get("do"), str)):
             return
         if data.get("do") in CHANGES and self._only_looks():
             return
@@ -113,9 +114,6 @@ class Component(JSComponent):
     def _component_resource_path(cls, esm_path: str | PathLike[str], compiled: bool | str) -> str:  # noqa: ARG003, FBT001
         """Return the URL of the code; it changes with the code, so browsers may cache the file forever."""
         return make_asset_url(Path(esm_path))
-
-
-__all__ = ["Board", "Message"]
 
 
 class Board(Component):
@@ -148,10 +146,6 @@ class Board(Component):
     def fetch_file(self, url: str, name: str) -> None:
         """Let the browser download a file from an address of this server."""
         self._send_msg({"fetch": url, "name": name})
-
-    def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("do"), str):
-            super()._handle_msg(data)
 
 
 _LEAST_PIXELS = 50  # width and height of a window; a smaller one is about to appear or disappear
@@ -197,10 +191,6 @@ class TreeView(Component):
     def hand_over_picture(self, name: str, svg: str, width: float, height: float) -> None:
         """Let the browser convert an SVG text into a PNG, at up to three times its size, and download it."""
         self._send_msg({"paint": True, "name": name, "text": svg, "size": [width, height]})
-
-    def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("do"), str):
-            super()._handle_msg(data)
 
 
 def read_aspect(message: Mapping[str, Any], before: float) -> float | None:

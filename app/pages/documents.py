@@ -7,7 +7,7 @@ import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from topiary.app.analysis.hierarchy import format_identity, parse_identities
+from topiary.app.analysis.hierarchy import parse_identities
 from topiary.app.analysis.inference import MOST
 from topiary.app.live.feed import Tick
 from topiary.app.pages.components import Board
@@ -74,11 +74,6 @@ _WATCHED = (
 _NO_TOPICS = "This run has no topics yet; documents can be placed after its first snapshot."
 COMPILING = "Compiling the kernels that place documents, about 20 s, once on this machine …"
 LOADING = "Loading the kernels that place documents, a few seconds, once since the server started …"
-
-
-def build_documents_page(context: Context) -> Viewable:
-    """Build the page of one session."""
-    return DocumentsPage(context).page
 
 
 class DocumentsPage(MessagePart):
@@ -412,8 +407,7 @@ class DocumentsPage(MessagePart):
 
     @on("explore")
     def _explore(self, topic: Node) -> None:
-        roots = (format_identity(topic),)
-        self._put(page="explore", layer=topic.layer, topic=topic.column + 1, roots=roots, tab="")
+        self._open_topic(topic)
 
     @on("again")
     def _place_again(self) -> None:

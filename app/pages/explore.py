@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.analysis.filters import Condition
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
@@ -110,11 +109,6 @@ _RECUT = ("roots", "direction", "part")  # a change of one of these resets the n
 _TREE_FIELDS = ("roots", "closed", "most", "threshold", "detail", "direction", "part", "sure")
 # fields of the view that choose the part of the graph to draw
 _CUT_FIELDS = {"roots", "closed", "hidden", "most", "threshold", "detail", "direction", "part", "light", "sure"}
-
-
-def build_explore_page(context: Context) -> Viewable:
-    """Build the page of one session."""
-    return ExplorePage(context).page
 
 
 class ExplorePage(TreePage):
@@ -308,17 +302,10 @@ class ExplorePage(TreePage):
         is_apart = {*everywhere} <= {*self._view.hidden}
         self._put(hidden=() if is_apart else tuple(dict.fromkeys((*self._view.hidden, *everywhere))))
 
-    @on("list")
-    def _toggle_list(self) -> None:
-        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), LISTED)))
-
-    @on("wide")
-    def _toggle_wide(self) -> None:
-        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), ONLY_TREE)))
-
-    @on("rest")
-    def _toggle_rest(self) -> None:
-        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), WHOLE)))
+    @on("list", "wide", "rest")
+    def _toggle_part(self, do: str) -> None:
+        part = {"list": LISTED, "wide": ONLY_TREE, "rest": WHOLE}[do]
+        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), part)))
 
     @on("direction", "part")
     def _choose_part(self, do: str, value: str) -> None:

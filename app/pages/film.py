@@ -74,10 +74,6 @@ class FilmBar(Component):
         """Let the browser download a text as an HTML file."""
         self._send_msg({"name": name, "text": text})
 
-    def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("do"), str):
-            super()._handle_msg(data)
-
 
 class Film(MessagePart):
     """The film on one page of a session; make it after the page has begun to watch the view.

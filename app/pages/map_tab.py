@@ -85,10 +85,6 @@ class MapView(Component):
         """Show a text at a point, if the pointer is still there."""
         self._send_msg({"point": point, "text": text})
 
-    def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("do"), str):
-            super()._handle_msg(data)
-
 
 def read_polygon(message: Message) -> FloatArray | None:
     """Return the corners of a line that was drawn, (n, 2), or None if the message has no valid ones."""
@@ -336,8 +332,7 @@ class MapTab(MessagePart):
 
     @on("explore")
     def _explore(self, topic: Node) -> None:
-        roots = (format_identity(topic),)
-        self._put(page="explore", layer=topic.layer, topic=topic.column + 1, roots=roots, tab="")
+        self._open_topic(topic)
 
     @on("trends")
     def _show_trends(self) -> None:

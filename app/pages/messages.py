@@ -8,7 +8,7 @@ from functools import partial
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
-from topiary.app.analysis.hierarchy import parse_identity
+from topiary.app.analysis.hierarchy import format_identity, parse_identity
 from topiary.app.pages.components import Board, Message, TreeView, read_aspect, read_window
 from topiary.app.pages.session import Context, read_field
 from topiary.app.views.explore.controls import SnapshotOption
@@ -123,6 +123,11 @@ class MessagePart:
 
     def _put(self, **fields: Any) -> None:
         self._view.param.update(**fields)
+
+    def _open_topic(self, topic: Node) -> None:
+        """Open a topic in Explore, as the root of what is drawn."""
+        roots = (format_identity(topic),)
+        self._put(page="explore", layer=topic.layer, topic=topic.column + 1, roots=roots, tab="")
 
     def _put_text(self, field: str, text: str) -> None:
         """Set a field to the value that a text stands for; ignore an invalid text."""

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import measure_coherence
 from topiary.app.analysis.recurrence import find_seed_groups
@@ -334,11 +333,6 @@ def _list_imports() -> list[ImportFacts]:
     ]
 
 
-def build_runs_page(context: Context) -> Viewable:
-    """Build the page that lists the runs and starts new ones."""
-    return RunsPage(context).page
-
-
 class NoRunPage(MessagePart):
     """The page in place of topics that are not there: of no run, or of one whose first topics are on their way."""
 
@@ -400,8 +394,3 @@ class NoRunPage(MessagePart):
     @on("runs")
     def _list_runs(self) -> None:
         self._put(page="runs", tab="", **(ANOTHER_RUN | {"run": find_usual_run(self._context.feed)}))
-
-
-def build_no_run_page(context: Context) -> Viewable:
-    """Build the page that says that there is no run, or not that of the view."""
-    return NoRunPage(context).board

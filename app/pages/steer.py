@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.jobs.edit_orders import FORMS, EditOrder, check_order, number_words
@@ -334,8 +333,3 @@ class SteerPage(TreePage):
 def _list_conditions(view: View) -> tuple[str, ...]:
     """Return the conditions and the search that select documents."""
     return tuple(filter(None, (*view.where, view.query.strip())))
-
-
-def build_steer_page(context: Context) -> Viewable:
-    """Build the page on which visitors steer a run."""
-    return SteerPage(context).page

@@ -6,7 +6,6 @@ from functools import partial
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-from panel.viewable import Viewable
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import split_ranges, write_date_range
@@ -392,8 +391,3 @@ class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
             self.board.html += " "  # counts as changed, so that the choice shows the kind of before
 
         context.aside(partial(context.actions.change_kind, row.corpus, column[:200], value), receive, restore)
-
-
-def build_trends_page(context: Context) -> Viewable:
-    """Build the page of topics over time and by group."""
-    return TrendsPage(context).board

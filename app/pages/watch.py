@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.jobs import logs
@@ -289,8 +288,3 @@ class WatchPage(MessagePart):
         self._details.html = kpis.draw_details(run, lines[::-1], learnt)
         if self._curves is not None:
             self._curves.report_changes(run_events)
-
-
-def build_watch_page(context: Context) -> Viewable:
-    """Build the page that shows the progress of a run."""
-    return WatchPage(context).page

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-from panel.viewable import Viewable
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, parse_identities
@@ -248,8 +247,3 @@ class WordPage(MeasuredPage[WordRequest, WordPageContents]):
     @on("place")
     def _open_document(self, number: int) -> None:
         self._put(page="documents", documents=(number,), tab="")
-
-
-def build_word_page(context: Context) -> Viewable:
-    """Build the page of a word."""
-    return WordPage(context).board

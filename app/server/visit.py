@@ -32,7 +32,7 @@ from topiary.app.names import COMING
 from topiary.app.pages import session
 from topiary.app.pages.components import Board, Callouts, Component, Message, ask_before_changes
 from topiary.app.pages.explore_reading import reset_tab
-from topiary.app.pages.runs import build_no_run_page, make_fork_tab
+from topiary.app.pages.runs import NoRunPage, make_fork_tab
 from topiary.app.pages.session import ANOTHER_RUN
 from topiary.app.server.access import Authentication
 from topiary.app.server.sessions import close_connections, forget_document
@@ -48,8 +48,7 @@ _NO_RUN = ""  # key of the page that replaces every page about a run while there
 _MISSING_RUN = "missing run"  # key of the page that replaces every page about a run that is not in the store
 BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
     **{page.name: page.builder() for page in PAGES},
-    _NO_RUN: build_no_run_page,
-    _MISSING_RUN: build_no_run_page,
+    **dict.fromkeys((_NO_RUN, _MISSING_RUN), lambda context: NoRunPage(context).board),
 }
 PAUSE = 5.0  # seconds between an error and the next attempt
 QUIET = 60.0  # seconds in which a repeated attempt does not show the same error again
@@ -141,6 +140,7 @@ class AddressBar(Component):
     heading = param.String(default="Topiary")
 
     _bundle = find_asset("js/router.js")
+    _acts = False
 
     def __init__(self, on_message: Callable[[Message], None], **params: Any) -> None:
         super().__init__(on_message, **params, width=0, height=0, margin=0)
