@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.topic_images import draw_picture_uri
-from topiary.app.ingest.new_documents import MARKED, describe_known_words, explain_unknown_words
+from topiary.app.ingest.new_documents import MARKED, Span, describe_known_words, explain_unknown_words
 from topiary.app.views.html import render
 from topiary.app.views.text import break_lines, shorten
 from topiary.engine.hierarchy.paths import Path
@@ -19,14 +19,6 @@ TOPICS = 6  # listed per layer
 _MOST_UNKNOWN = 8  # unknown words listed at most
 _LETTERS = 24  # of one of them
 _MOST_WORDS = 400  # listed of a document without its text
-
-
-class WordSpan(NamedTuple):
-    """The place of a known word in the text."""
-
-    begin: int
-    end: int
-    word: int
 
 
 class TextReading(NamedTuple):
@@ -55,7 +47,7 @@ class PlacedDocument(NamedTuple):
         None for a document of the corpus.
     words, counts : (n,) arrays
         Word ids, and how often each word occurs.
-    spots : sequence of WordSpan
+    spots : sequence of Span
         The places of known words in the text.
     theta : tuple of (K_l,) arrays
         Activations of the topics of each layer.
@@ -77,7 +69,7 @@ class PlacedDocument(NamedTuple):
     reading: TextReading | None
     words: NDArray[np.int32]
     counts: NDArray[np.float64]
-    spots: Sequence[WordSpan]
+    spots: Sequence[Span]
     theta: tuple[NDArray[np.float64], ...]
     shares: tuple[NDArray[np.float64], ...]
     rates: NDArray[np.float64] | None
@@ -116,7 +108,7 @@ def draw_placed_document(
     return render("documents.placed", hierarchy, placed, trail, key, reading, body, beneath, layers)
 
 
-def mark_words(text: str, spots: Sequence[WordSpan], parts: Mapping[int, float]) -> str:
+def mark_words(text: str, spots: Sequence[Span], parts: Mapping[int, float]) -> str:
     """Return a text as HTML with its words marked, the more strongly the more of a word the trail explains."""
     pieces, last = [], 0
     for spot in spots:
