@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from topiary.app.analysis.comparison import Comparison
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.recurrence import measure_group
+from topiary.app.analysis.seeds import measure_group
 from topiary.app.names import plural
 from topiary.engine.hierarchy.align import NONE
 from topiary.engine.hierarchy.tree import Node

@@ -258,7 +258,7 @@ class Hierarchy:
         The lambda by which ``words`` are chosen (`engine.hierarchy.topics.compute_relevance`); 1 is by their weights.
     recurrence : Recurrence or None
         What of it comes back in runs that differ in the seed alone; None until it has been measured
-        (`app.analysis.recurrence`).
+        (`app.analysis.seeds`).
     step : str
         What a step of the run is: ``mini-batch``, ``sweep`` of all documents, or ``step`` where it had both.
     """

@@ -10,16 +10,19 @@ import numpy as np
 from topiary.app.analysis.comparison import Comparison, compare
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at, read_hierarchy, read_words
-from topiary.app.analysis.recurrence import SeedGroup, choose_most_seeds, find_seed_group, measure_group
 from topiary.app.analysis.seeds import (
     SeedBaseline,
+    SeedGroup,
     are_equally_trained,
+    choose_most_seeds,
     compare_estimates,
     describe_seeds,
     differ_only_in_seed,
     find_nearest_snapshot,
+    find_seed_group,
     list_decisions,
     list_seed_pairs,
+    measure_group,
 )
 from topiary.app.analysis.shares import (
     LayerUse,

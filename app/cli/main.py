@@ -5,11 +5,12 @@ import importlib
 import sys
 
 from topiary.app.cli import console
-from topiary.app.cli.console import UserError, notify
-from topiary.app.cli.parser import (
+from topiary.app.cli.console import (
     MISTAKE,
     Parser,
+    UserError,
     VersionAction,
+    notify,
     read_name,
     read_seed_list,
     read_setting_values,
@@ -370,7 +371,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     column_help = "show topics over time or by group by this column (default: the first that fit); may be repeated"
     report.add_argument("--column", action="append", default=[], dest="columns", metavar="NAME", help=column_help)
     export = _add_command(
-        commands, "export", "show.export", "write a table of a run for Excel, R or pandas, or its topics for pyLDAvis"
+        commands, "export", "export.export", "write a table of a run for Excel, R or pandas, or its topics for pyLDAvis"
     )
     _add_run(export)
     table_help = (
@@ -392,7 +393,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     _add_choice(export, UNIT)
     _add_choice(export, WEIGH, default="tokens")
     _add_choice(export, INTERVAL, default="documents")
-    refine = _add_command(commands, "refine", "show.refine", "make a corpus of the documents of a topic")
+    refine = _add_command(commands, "refine", "export.refine", "make a corpus of the documents of a topic")
     _add_run(refine)
     refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
     refine.add_argument("--share", type=read_share, default=0.2, help="least share of it in a document (default 0.2)")

@@ -38,7 +38,7 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
         documents, None where the snapshot has none; ``twin``, the more popular topic of which it is nearly
         the same, None without one; ``tags`` of users, and their ``notes``, each with number, text, author and time
         (``created``, ISO 8601, UTC).  Where what comes back with other seeds has been measured
-        (`app.analysis.recurrence`), ``found_in`` is the number of the runs that have the topic, this one included, and
+        (`app.analysis.seeds`), ``found_in`` is the number of the runs that have the topic, this one included, and
         ``of_runs`` the number of these runs.
 
     Raises

@@ -157,7 +157,7 @@ def build_graph(
     the child rarer.  Where the snapshot has them, there are also inclusion, the probability of being above the
     threshold, and low and high, the 90 % interval of the weight.
 
-    Where what comes back with other seeds has been measured (`app.analysis.recurrence`), nodes and edges have found_in,
+    Where what comes back with other seeds has been measured (`app.analysis.seeds`), nodes and edges have found_in,
     the number of runs that have them too, this one included, and the graph has of_runs, the number of these runs.
     """
     chosen = tuple(roots)

@@ -31,7 +31,7 @@ def list_step_points(
     """Return points after a step: step sizes (mean, 5 % and 95 % quantiles), active topics, ELBO and concentrations.
 
     The sum of r (``r_sum``) and, for every layer, the entropy of the shares of its topics in nats (``share_entropy``)
-    serve to compare several chains, whose topics have other numbers (`app.analysis.recurrence`).
+    serve to compare several chains, whose topics have other numbers (`app.analysis.seeds`).
 
     Layers are counted from 1; step sizes of ``r`` are stored as layer L + 1, where L is the number of layers the run
     will have in the end (``n_layers``), so that each curve belongs to one layer even when layers are added.

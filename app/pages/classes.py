@@ -21,7 +21,7 @@ from topiary.app.views.classes.class_report import (
     draw_prediction_progress,
     draw_waiting,
 )
-from topiary.app.views.runs.notices import explain_missing_run
+from topiary.app.views.runs.run_list import explain_missing_run
 from topiary.app.views.tree.opening import choose_threshold
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.settings import SettingError

@@ -35,10 +35,19 @@ from topiary.app.pages.components import Board, Message, TreeView
 from topiary.app.pages.curves import CompareCurves
 from topiary.app.pages.messages import LatestRequest, TreePage, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
-from topiary.app.views.compare import head, lead, summary, table
-from topiary.app.views.compare.head import ComparedRun, HeadFacts, draw_coherence, draw_head, draw_status
+from topiary.app.views.compare import head, summary, table
+from topiary.app.views.compare.head import (
+    ComparedRun,
+    HeadFacts,
+    LeadFacts,
+    describe_yardsticks,
+    draw_coherence,
+    draw_head,
+    draw_lead,
+    draw_status,
+    draw_strip,
+)
 from topiary.app.views.compare.labels import choose_class, draw_labels
-from topiary.app.views.compare.lead import LeadFacts, describe_yardsticks, draw_lead, draw_strip
 from topiary.app.views.compare.moved import draw_moved
 from topiary.app.views.compare.summary import (
     SeedVerdict,
@@ -403,11 +412,11 @@ class ComparePage(TreePage):
     def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
         one_run = comparison.a.run == comparison.b.run
         self._pair.html = (
-            lead.draw_pair(
+            head.draw_pair(
                 comparison, selected, one_run=one_run, drawn=not self._is_whole or selected in self._drawn_pairs
             )
             if selected
-            else lead.NOTHING
+            else head.NOTHING
             if self._is_whole
             else ""
         )

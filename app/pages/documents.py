@@ -33,9 +33,9 @@ from topiary.app.pages.map_tab import MapTab
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.notes import DocumentNotes
 from topiary.app.pages.session import Context, to_query
-from topiary.app.views.documents import documents_form as form
+from topiary.app.views.documents import placed_document as form
 from topiary.app.views.documents.document_table import draw_reading
-from topiary.app.views.documents.documents_form import (
+from topiary.app.views.documents.placed_document import (
     BETWEEN,
     FORM,
     MAP,
@@ -43,10 +43,10 @@ from topiary.app.views.documents.documents_form import (
     ListedDocument,
     NeighbourChoice,
     draw_neighbours,
+    draw_placed_document,
 )
-from topiary.app.views.documents.placed_document import draw_placed_document
 from topiary.app.views.explore.detail import cut_excerpt
-from topiary.app.views.runs.notices import explain_missing_run
+from topiary.app.views.runs.run_list import explain_missing_run
 from topiary.app.views.text import escape
 from topiary.app.views.theme import PAGE
 from topiary.engine.hierarchy import paths

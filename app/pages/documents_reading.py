@@ -32,8 +32,7 @@ from topiary.app.live.feed import TROUBLE
 from topiary.app.pages.filters import open_documents
 from topiary.app.pages.session import LONGEST_QUERY, Context
 from topiary.app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
-from topiary.app.views.documents.documents_form import ListedDocument, SearchState
-from topiary.app.views.documents.placed_document import PlacedDocument, TextReading
+from topiary.app.views.documents.placed_document import ListedDocument, PlacedDocument, SearchState, TextReading
 from topiary.app.views.explore.detail import cut_excerpt
 from topiary.app.views.text import describe_moment
 from topiary.engine.contract import Array

@@ -40,7 +40,7 @@ from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
 from topiary.app.pages.session import CHOICES, DEFAULTS, Context
 from topiary.app.pages.topic_documents import NameProposer, TopicDocuments, TopicTrends
-from topiary.app.views.documents.documents_form import MAP
+from topiary.app.views.documents.placed_document import MAP
 from topiary.app.views.explore.cards import (
     SearchResult,
     TopicMarks,

@@ -9,7 +9,7 @@ import param
 from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.export.film import measure_changes, render_film
+from topiary.app.export.film import draw_track, measure_changes, place_moments, render_film
 from topiary.app.jobs.gallery import is_of_gallery
 from topiary.app.live.cache import History
 from topiary.app.live.feed import Tick
@@ -20,7 +20,6 @@ from topiary.app.pages.messages import MessagePart, list_moments, on
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.controls import SnapshotOption
 from topiary.app.views.runs.curves import thin_points
-from topiary.app.views.runs.film_track import draw_track, place_moments
 from topiary.app.views.text import format_percent
 from topiary.app.views.tree.picture import TreeChoice
 

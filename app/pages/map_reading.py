@@ -36,7 +36,7 @@ from topiary.app.views.documents.map_page import (
     TopicCount,
     pack_map,
 )
-from topiary.app.views.runs.notices import explain_missing_run
+from topiary.app.views.runs.run_list import explain_missing_run
 from topiary.app.views.theme import LIVE
 from topiary.app.views.tree.map_svg import Family, assign_hues
 from topiary.engine.contract import Array

@@ -23,7 +23,6 @@ from topiary.app.pages.map_reading import MapAnswer, MapRequest, find_typical, r
 from topiary.app.pages.messages import LatestRequest, MessagePart, on
 from topiary.app.pages.saving import TableSaver
 from topiary.app.pages.session import Context
-from topiary.app.views.documents.documents_form import BETWEEN, FORM, MAP
 from topiary.app.views.documents.map_page import (
     BesideMap,
     MapHead,
@@ -32,6 +31,7 @@ from topiary.app.views.documents.map_page import (
     draw_map_head,
     draw_map_legend,
 )
+from topiary.app.views.documents.placed_document import BETWEEN, FORM, MAP
 from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node
 

@@ -10,7 +10,7 @@ from typing import Any
 import panel as pn
 
 from topiary.app.analysis.hierarchy import measure_coherence
-from topiary.app.analysis.recurrence import find_seed_groups
+from topiary.app.analysis.seeds import find_seed_groups
 from topiary.app.jobs import progress
 from topiary.app.jobs.demo import find_corpus
 from topiary.app.jobs.estimates import choose_headline
@@ -25,7 +25,6 @@ from topiary.app.pages.new_run import ForkRequest, NewRunForm
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.markup import draw_icon, draw_select
 from topiary.app.views.runs.corpus_form import ImportFacts, draw_imports
-from topiary.app.views.runs.notices import draw_missing_run, draw_no_run
 from topiary.app.views.runs.run_list import (
     AT_ONCE,
     LATE,
@@ -37,6 +36,8 @@ from topiary.app.views.runs.run_list import (
     WaitFacts,
     draw_empty_store,
     draw_marked,
+    draw_missing_run,
+    draw_no_run,
     draw_preparation,
     draw_rest,
     draw_run_choice,

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.recurrence import MixingFigure, SeedGroup, measure_mixing
-from topiary.app.analysis.seeds import list_seed_runs
+from topiary.app.analysis.seeds import MixingFigure, SeedGroup, list_seed_runs, measure_mixing
 from topiary.app.live.feed import Tick
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.compare.recurrence import MORE, SeedReport, draw_seed_page, draw_seed_progress
-from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
+from topiary.app.views.runs.run_list import explain_missing_run, explain_no_topics
 from topiary.app.views.tree.opening import choose_threshold
 from topiary.engine.hierarchy.align import Recurrence
 from topiary.engine.hierarchy.tree import Node

@@ -106,7 +106,7 @@ class View(param.Parameterized):
     as one, ``interval`` what intervals contain, and ``zoomed`` whether it shows only
     a range of dates that was selected.  ``group`` is compared with ``against`` ("" = each group, and all others);
     ``effects`` is the order of the table, ``every`` whether all its rows are listed, and ``cells``, ``ordered``,
-    ``numbers``, ``heads``, ``quiet`` and ``marked`` are `app.views.trends.controls.HeatChoices`.  On the page of a
+    ``numbers``, ``heads``, ``quiet`` and ``marked`` are `app.views.trends.trends_page.HeatChoices`.  On the page of a
     word, which is ``word``, they mean the same, and the first topic of ``trail`` is the one whose words are marked
     around it.
 

@@ -18,8 +18,7 @@ from topiary.app.analysis.trends import GroupFigure
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.new_documents import find_rules
 from topiary.app.pages.filters import find_placed, open_documents
-from topiary.app.pages.measured import offer_columns
-from topiary.app.pages.messages import MessagePart, on
+from topiary.app.pages.messages import MessagePart, offer_columns, on
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.detail import GroupShare, NameOffer, TopicDocument, TopicTrend
 from topiary.engine.contract import Array

@@ -25,12 +25,11 @@ from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.live.feed import Tick
 from topiary.app.names import UNFINISHED, IntervalKind
 from topiary.app.pages.filters import DocumentFilters, add_condition, open_documents
-from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
-from topiary.app.pages.messages import on
+from topiary.app.pages.messages import MeasuredAnswer, MeasuredPage, find_topics, offer_columns, on
 from topiary.app.pages.refining import CorpusRefiner
 from topiary.app.pages.saving import TableSaver
 from topiary.app.pages.session import Context, cut_view, list_fields
-from topiary.app.views.trends.controls import HeatChoices, MeasuredBy
+from topiary.app.views.trends.time_chart import MeasuredBy
 from topiary.app.views.trends.trends_page import (
     EFFECT_ROWS,
     MOST_ROWS,
@@ -39,6 +38,7 @@ from topiary.app.views.trends.trends_page import (
     TYPICAL_WORDS,
     ColumnEntry,
     EffectChoices,
+    HeatChoices,
     TrendChoices,
     TrendPage,
     draw_trend_note,

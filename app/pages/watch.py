@@ -20,7 +20,7 @@ from topiary.app.pages.messages import LatestRequest, MessagePart, delete_run, o
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.runs import kpis
 from topiary.app.views.runs.kpis import describe_snapshot, draw_preview, draw_waiting, draw_workers
-from topiary.app.views.runs.notices import (
+from topiary.app.views.runs.run_list import (
     SILENT_WAYS,
     LogTail,
     draw_damage,

@@ -23,8 +23,7 @@ from scipy.optimize import linear_sum_assignment
 from tests.benchmarks.commands import read_budgets, read_choices, run_benchmark
 from tests.benchmarks.files import replace_file
 from tests.benchmarks.peers import PEERS
-from topiary.app.cli.console import UserError, say
-from topiary.app.cli.parser import Parser, read_seed_list, threads
+from topiary.app.cli.console import Parser, UserError, read_seed_list, say, threads
 from topiary.app.ingest.importing import seed_validation
 from topiary.app.ingest.options import VALIDATION_SHARE
 from topiary.app.jobs import plan as plans

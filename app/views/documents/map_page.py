@@ -14,7 +14,7 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
 from topiary.app.jobs.progress import Notice
 from topiary.app.views.documents.document_table import PAGE_ROWS, TablePage, find_row_topic, list_pages
-from topiary.app.views.documents.documents_form import MAP, TABS
+from topiary.app.views.documents.placed_document import MAP, TABS
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.html import render
 from topiary.app.views.markup import name_condition

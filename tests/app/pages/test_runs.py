@@ -14,8 +14,7 @@ from page_sessions import PageSession
 from topiary.app.jobs import process, progress
 from topiary.app.live.feed import Tick
 from topiary.app.pages.runs import NoRunPage, RunsPage, make_fork_tab, make_table_tab, read_fork_tab, read_table_tab
-from topiary.app.views.runs.notices import explain_missing_run
-from topiary.app.views.runs.run_list import NO_FORK, draw_sparkline
+from topiary.app.views.runs.run_list import NO_FORK, draw_sparkline, explain_missing_run
 from topiary.app.views.top_bar import VisitorPlace, draw_top_bar
 from topiary.store import corpora, runs
 from topiary.store.database import Database

@@ -18,11 +18,11 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.export import comparison as files
 from topiary.app.export import topics, trees
 from topiary.app.export.comparison import write_summary
-from topiary.app.views.compare import lead as compare_pair
+from topiary.app.views.compare import head as compare_pair
 from topiary.app.views.compare import summary
 from topiary.app.views.compare import table as compare_table
+from topiary.app.views.compare.head import draw_strip
 from topiary.app.views.compare.labels import LabelAccuracy, draw_labels
-from topiary.app.views.compare.lead import draw_strip
 from topiary.app.views.compare.summary import summarise_changes
 from topiary.app.views.documents.placed_document import PlacedDocument, TextReading, draw_placed_document
 from topiary.app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics

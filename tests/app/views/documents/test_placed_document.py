@@ -11,9 +11,17 @@ from topic_hierarchies import NASTY, make_hierarchy
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.inference import decode_line, find_telling_layer
 from topiary.app.ingest.new_documents import Span
-from topiary.app.views.documents import documents_form as form
-from topiary.app.views.documents.documents_form import DocumentAction, ListedDocument, draw_line, draw_neighbours
-from topiary.app.views.documents.placed_document import PlacedDocument, TextReading, draw_placed_document, mark_words
+from topiary.app.views.documents import placed_document as form
+from topiary.app.views.documents.placed_document import (
+    DocumentAction,
+    ListedDocument,
+    PlacedDocument,
+    TextReading,
+    draw_line,
+    draw_neighbours,
+    draw_placed_document,
+    mark_words,
+)
 from topiary.engine.hierarchy import paths
 from topiary.engine.hierarchy.tree import Node
 
