@@ -16,6 +16,7 @@ from topiary.store.run_rows import hold_run, own_run
 from topiary.store.tables import edits, select_sound, topic_labels
 
 WAITING, APPLIED, REFUSED, WITHDRAWN = EDIT_STATES = ("waiting", "applied", "refused", "withdrawn")
+CHOSEN = 0  # the number of a topic that an edit chooses
 
 
 class EditRow(NamedTuple):
@@ -32,7 +33,8 @@ class EditRow(NamedTuple):
     layer : int
         Layer of the topics, from 1.
     topics : tuple of int
-        Identity numbers of the topics, from 1; ``-n`` stands for the topic that edit ``n`` makes.
+        Identity numbers of the topics, from 1; ``-n`` stands for the topic that edit ``n`` makes, and ``CHOSEN`` for a
+        parent that the edit chooses.
     words : tuple of int
         Numbers of words in the vocabulary of the corpus, from 0.
     name : str
@@ -45,7 +47,7 @@ class EditRow(NamedTuple):
     message : str
         The reason why it was refused or withdrawn.
     topic : int or None
-        Identity number of the topic that it made.
+        Identity number of the topic that it made, or chose as a parent.
     changed : tuple of int
         Identity numbers of the topics of the layer that it changed.
     tokens, documents : int

@@ -215,8 +215,8 @@ def _list_edited(made: Sequence[EditRow], words: Sequence[str]) -> dict[Node, st
     asked: dict[Node, list[str]] = {}
     for row in made:
         what = f"{row.kind} {', '.join(words[word] for word in row.words)}".strip()
-        about = row.topics[:1] if row.kind == "place" else row.topics
-        for topic in dict.fromkeys([row.topic, *(new.get(topic, topic) for topic in about)]):
+        about = row.topics[:-1] if row.kind == "place" else (row.topic, *row.topics)
+        for topic in dict.fromkeys(new.get(topic, topic) for topic in about):
             if topic is not None:
                 asked.setdefault(Node(row.layer, topic - 1), []).append(what)
     return {node: "; ".join(phrases) for node, phrases in asked.items()}

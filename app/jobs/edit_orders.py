@@ -1,5 +1,6 @@
 """Edits of topics as users ask for them: how each is written, its check, and phrases about it and its result."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from topiary.engine.steering.edit import (
 )
 from topiary.store import corpora, edits
 from topiary.store.database import Database
-from topiary.store.edits import APPLIED, REFUSED, WAITING, EditRow, NewEdit
+from topiary.store.edits import APPLIED, CHOSEN, REFUSED, WAITING, EditRow, NewEdit
 from topiary.store.run_rows import RunRow
 
 FIRST = 20  # steps before the topics of a guide are made: before, no topic has found its words
@@ -169,6 +170,7 @@ def describe_edit(row: EditRow, vocabulary: Sequence[str]) -> str:
     """Return what an edit asks for as a phrase: ``keep tsunami, aid in L1:3``."""
     words = ", ".join(vocabulary[word] for word in row.words)
     topics = [f"that of edit {-topic}" if topic < 0 else f"L{row.layer}:{topic}" for topic in row.topics]
+    upper = row.layer + 1
     named = f" {row.name!r}" if row.name else ""
     match row.kind:
         case "seed":
@@ -180,7 +182,9 @@ def describe_edit(row: EditRow, vocabulary: Sequence[str]) -> str:
         case "merge":
             return f"merge {topics[1]} into {topics[0]}"
         case "place":
-            return f"place {topics[0]} under L{row.layer + 1}:{row.topics[1]}{named}"
+            parent = row.topics[-1] or row.topic
+            above = f"L{upper}:{parent}" if parent else f"the topic of layer {upper} that has most to do with it"
+            return f"place {', '.join(topics[:-1])} under {above}{named}"
     return f"{row.kind} {words or topics[0]}"
 
 
@@ -191,7 +195,7 @@ def describe_result(row: EditRow) -> str:
     if row.state != APPLIED:
         return f"{'refused: ' if row.state == REFUSED else ''}{row.message}"
     found = f"L{row.layer}:{row.topic} has these words already and keeps them; " if row.message else ""
-    made = found or (f"made L{row.layer}:{row.topic}; " if row.topic is not None else "")
+    made = found or (f"made L{row.layer}:{row.topic}; " if row.topic is not None and row.kind != PLACE else "")
     changed = f"{plural(len(row.changed), 'topic')} changed, {plural(row.tokens, 'token')} moved"
     before, after = (
         f"{each:,.1f}" if each is not None else "" for each in (row.perplexity_before, row.perplexity_after)
@@ -225,10 +229,10 @@ def plan_guide(
             f"the guide names {plural(len(parents), 'parent')}, and the run has {has}; give it more layers or topics"
         )
     step = max(1, min(FIRST, steps // 4))
-    plan = [NewEdit(BAN, words=find_words(guide.ban, numbers), step=step, author=author)] if guide.ban else []
+    plan = [NewEdit(BAN, words=find_words(guide.ban, numbers))] if guide.ban else []
+    below = defaultdict[str, list[int]](list)  # the edits that make the topics of each parent
     for topic in guide.topics:
-        plan.append(NewEdit(SEED, words=find_words(topic.words, numbers), name=topic.name, step=step, author=author))
-        if topic.parent:
-            below = (-len(plan), parents.index(topic.parent) + 1)
-            plan.append(NewEdit(PLACE, topics=below, name=topic.parent, step=step, author=author))
-    return plan
+        plan.append(NewEdit(SEED, words=find_words(topic.words, numbers), name=topic.name))
+        below[topic.parent].append(-len(plan))
+    plan += [NewEdit(PLACE, topics=(*below[parent], CHOSEN), name=parent) for parent in parents]
+    return [each._replace(step=step, author=author) for each in plan]

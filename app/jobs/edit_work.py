@@ -112,20 +112,25 @@ class EditWork:
                 documents=result.documents,
                 perplexity_before=claim.point_perplexity,
             )
-            named = (row.layer + 1, topics[1]) if row.kind == PLACE else (row.layer, done.topic)
+            named = (row.layer + 1, done.topic or topics[-1]) if row.kind == PLACE else (row.layer, done.topic)
         edits.record_edit(claim.db, claim.row.attempt, done, named)
         return position, done
 
     def _find_topics(self, row: EditRow) -> tuple[int, ...]:
-        """Return the identity numbers of the topics of an edit, also of those that earlier edits made."""
-        topics = []
+        """Return the identity numbers of the topics of an edit, also of those that earlier edits made.
+
+        Topics that were not made are left out where others are placed.
+        """
+        topics, missing = [], []
         for topic in row.topics:
             made = find_edit(self._rows, row.run, -topic) if topic < 0 else None
             if made is not None and made.topic is None:
-                raise EditRefused(
-                    f"edit {made.edit}, whose topic this one is about, was {made.state}; make a topic first"
-                )
-            topics.append(topic if made is None or made.topic is None else made.topic)
+                missing.append(made)
+            else:
+                topics.append(topic if made is None or made.topic is None else made.topic)
+        if missing and (row.kind != PLACE or len(topics) < 2):
+            made = missing[0]
+            raise EditRefused(f"edit {made.edit}, whose topic this one is about, was {made.state}; make a topic first")
         return tuple(topics)
 
     def judge(self, step: int, perplexity: float) -> None:

@@ -9,7 +9,8 @@
     ban: [year, mr]
 
 Each topic becomes one of layer 1, made from its words soon after the first steps, and has its name; topics with the
-same parent are placed below one topic of layer 2, which has the name of the parent.  The same in lines, for forms:
+same parent are placed below the topic of layer 2 that has most to do with them, which gets the name of the parent.  The
+same in lines, for forms:
 
     Sport > Doping: doping, kenteris, thanou
     Aid: tsunami, aid, relief

@@ -184,7 +184,7 @@ def describe_draft(hierarchy: Hierarchy, order: EditOrder) -> str:
         case "merge":
             return f"Merge {titles[1]} into {titles[0]}"
         case "place":
-            return f"Place {titles[0]} under {titles[1]}"
+            return f"Place {', '.join(titles[:-1])} under {titles[-1]}"
     return f"{order.kind.capitalize()} {titles[0]}"
 
 

@@ -1,6 +1,6 @@
 """How each kind of edit changes a draft: where the chain is, and what its next steps do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,12 +53,12 @@ def apply_edit(draft: Draft, seed: int, edit: Edit) -> EditResult:
     moved = np.flatnonzero(draft.topics != before)
     owners = np.searchsorted(draft.table.starts, moved, side="right")
     names = draft.names[edit.layer - 1]
-    name = None if topic is None else int(names[topic])
+    name = None if topic is None else int(draft.names[edit.layer - (edit.kind != PLACE)][topic])
     return EditResult(name, tuple(sorted({int(names[k]) for k in changed})), len(moved), len(np.unique(owners)), found)
 
 
 class EditOutcome(NamedTuple):
-    """What an edit did: columns of its new topic, or of the one it ``found``, and of the topics that changed."""
+    """What an edit did: columns of its new topic, the one it ``found`` or chose, and of the topics that changed."""
 
     topic: int | None
     changed: Iterable[int]
@@ -204,23 +204,24 @@ def _split(draft: Draft, edit: Edit) -> EditOutcome:
 
 
 def _place(draft: Draft, edit: Edit) -> EditOutcome:
-    """Put a topic under one topic of the layer above, and under no other."""
-    if len(edit.topics) != 2:
-        raise EditRefused("a place needs two topics: the one to be moved and its parent in the layer above")
-    child, parent = edit.topics
-    row, column = draft.find_column(edit.layer, child), draft.find_column(edit.layer + 1, parent)
+    """Put topics under one topic of the layer above, and under no other."""
+    if len(edit.topics) < 2:
+        raise EditRefused("a place needs topics: those to be moved, and at last their parent in the layer above")
+    *children, parent = edit.topics
+    rows, upper = [draft.find_column(edit.layer, child) for child in children], edit.layer + 1
+    column = draft.find_column(upper, parent) if parent >= 0 else _choose_parent(draft, upper, rows)
 
-    def move_row(table: FloatArray) -> None:
-        total = table[row].sum()
-        table[row] = 0.0
-        table[row, column] = total
+    def move_rows(table: FloatArray) -> None:
+        totals = table[rows].sum(axis=1)
+        table[rows] = 0.0
+        table[rows, column] = totals
 
     out, names = draft.steering.out, draft.names[edit.layer]
-    draft.steering = draft.steering._replace(out=out[(out[:, 0] != edit.layer + 1) | (out[:, 1] != child)])
-    draft.change_rows(edit.layer, move_row)
-    others = names[names != parent]
-    _add_out(draft, edit.layer + 1, np.full(len(others), child), others)
-    return EditOutcome(None, (row,))
+    draft.steering = draft.steering._replace(out=out[(out[:, 0] != upper) | ~np.isin(out[:, 1], children)])
+    draft.change_rows(edit.layer, move_rows)
+    others = np.delete(names, column)
+    _add_out(draft, upper, np.repeat(children, len(others)), np.tile(others, len(children)))
+    return EditOutcome(column if parent < 0 else None, rows)
 
 
 _ACTIONS: dict[str, Callable[[Draft, Edit], EditOutcome]] = {
@@ -299,6 +300,21 @@ def _find_same_topic(draft: Draft, hits: Array, near: Array) -> int | None:
     gain, _ = tokens.measure_split(draft.take_address(), table, sources, near, draft.etas[0], len(draft.phi[0]))
     there = sources[~np.isin(draft.names[0][sources], draft.steering.prior[:, 1])]
     return int(there[0]) if gain < LEAST_GAIN and len(there) else None
+
+
+def _choose_parent(draft: Draft, layer: int, rows: Sequence[int]) -> int:
+    """Return the topic of a layer that has most to do with some of the layer below, and no placed ones below it.
+
+    That is the one of largest F1, given the part of it that goes to these topics, and the part of these from it.
+    """
+    weights, out = draft.weigh_layer(layer), draft.steering.out[draft.steering.out[:, 0] == layer]
+    names, mine = draft.names[layer - 1], draft.phi[layer - 1][rows].sum(axis=0) * weights
+    gone = draft.is_removed(layer)
+    parents = [np.setdiff1d(names[~gone], out[out[:, 1] == child, 2]) for child in np.unique(out[:, 1])]
+    taken = gone | np.isin(names, [each[0] for each in parents if len(each) == 1])
+    if taken.all():
+        raise EditRefused(f"all topics of layer {layer} have topics placed below them; name one of them as the parent")
+    return int(np.argmax(np.where(taken, -1.0, mine / (weights + mine.sum()))))
 
 
 def _choose_sources(held: Array) -> Array:

@@ -22,7 +22,7 @@ SEED, KEEP, OUT, BAN, PIN, UNPIN, MERGE, SPLIT, REMOVE, PLACE = KINDS = (
     "merge",  # topics[1] into topics[0]
     "split",  # a topic into two
     "remove",
-    "place",  # topics[0] of ``layer`` under topics[1] of the layer above
+    "place",  # topics of ``layer`` under the last of ``topics``, which is of the layer above
 )
 WITHOUT_TOKENS = frozenset(KINDS) - {SEED, SPLIT}  # what models do that keep no topics of tokens
 LOWEST = frozenset({KEEP, OUT, SPLIT})  # what is about words or tokens, which only topics of layer 1 have
@@ -44,7 +44,8 @@ class Edit(NamedTuple):
         Layer of the topics, from 1.
     topics : tuple of int
         Original columns of the topics, from 0.  Seeds of a new topic name none, or the column to use; ``merge`` names
-        the topic that stays and the one that goes into it; ``place`` the topic and its parent in the layer above.
+        the topic that stays and the one that goes into it; ``place`` one or more topics and their parent in the layer
+        above, where -1 stands for the topic that has most to do with them.
     words : tuple of int
         Numbers of words.
     strength : str
@@ -66,7 +67,7 @@ class EditResult(NamedTuple):
     Attributes
     ----------
     topic : int or None
-        The original column of the topic that the edit made, or found to be about its words already.
+        The original column of the topic that the edit made, found to be about its words already, or chose as a parent.
     changed : tuple of int
         Original columns of the topics of the edit's layer that it changed.
     tokens : int

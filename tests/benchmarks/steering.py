@@ -166,23 +166,27 @@ def list_trials(chain: CorpusChain) -> list[Trial]:
 
 def try_edits(corpus: Corpus, layers: tuple[int, ...], seeds: Sequence[int], warm_up: int) -> None:
     """Print what is left of edits of a corpus, and what they cost."""
-    kept, costs = defaultdict[str, list[bool]](list), defaultdict[str, list[float]](list)
+    kept, costs = defaultdict[str, list[bool]](list), defaultdict[str, list[tuple[float, float]]](list)
     for seed in seeds:
         chain = CorpusChain(corpus, layers, seed)
         chain.state = chain.sweep(chain.state, warm_up)
-        control = chain.score(chain.sweep(chain.state, 50))
-        say(f"seed {seed}: perplexity {chain.score(chain.state):.1f}, unedited after 50 sweeps {control:.1f}")
+        before, control = chain.score(chain.state), chain.score(chain.sweep(chain.state, 50))
+        say(f"seed {seed}: perplexity {before:.1f}, unedited after 50 sweeps {control:.1f}")
         for trial in list_trials(chain):
             edited, result = chain.edit(chain.state, trial.kind, **trial.parts)
             edited = chain.sweep(edited, 50)
-            costs[trial.kind].append(100.0 * (chain.score(edited) / control - 1.0))
+            score = chain.score(edited)
+            cost = (100.0 * (score / before - 1.0), 100.0 * (score / control - 1.0))
+            costs[trial.kind].append(cost)
             holds, sentence = trial.measure(chain.sweep(edited, 150), result.topic)
             kept[trial.kind].append(holds)
-            say(f"  {trial.kind:7} {costs[trial.kind][-1]:+.2f} %; after 200: {sentence}{'' if holds else ' - LOST'}")
+            costly = f"{cost[0]:+.2f} % since the edit, {cost[1]:+.2f} % beside unedited"
+            say(f"  {trial.kind:7} {costly}; after 200: {sentence}{'' if holds else ' - LOST'}")
     for kind, verdicts in kept.items():
-        within = sum(cost <= 0.5 for cost in costs[kind])
-        say(f"{kind:7} there after 200 sweeps in {sum(verdicts)} of {len(verdicts)}; perplexity after 50 at most")
-        say(f"        .5 % above the unedited chain in {within}; median {median(costs[kind]):+.2f} %")
+        say(f"{kind:7} there after 200 sweeps in {sum(verdicts)} of {len(verdicts)}")
+        for beside, values in zip(("before it", "the unedited chain"), zip(*costs[kind], strict=True), strict=True):
+            within = sum(value <= 0.5 for value in values)
+            say(f"        after 50 at most .5 % above {beside} in {within}; median {median(values):+.2f} %")
 
 
 def read_stored(store: str, name: str) -> Corpus:

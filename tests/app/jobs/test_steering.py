@@ -5,6 +5,7 @@ import pytest
 from process_samples import SMALL, WORDS, bury, kill_after, order, written
 from steering_samples import steer_dlda
 
+from topiary.app.analysis.journal import make_entries
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.jobs import claim, control, edit_work, launcher, new_run, steering, trainer, training
 from topiary.app.jobs.edit_orders import EditOrder, check_order, describe_edit, describe_result, number_words
@@ -60,6 +61,28 @@ def test_edits_are_made_after_their_steps_and_the_journal_says_what_they_did(fil
     shown = {row.minibatch for row in snapshots.list_snapshots(file, run)}
     assert {12, 13, 25, 26} <= shown
     assert {32, 45} <= {step for step, _ in curve}
+
+
+def test_a_parent_is_chosen_by_the_edit_that_places_topics(file, monkeypatch):
+    monkeypatch.undo()
+    planned = [
+        NewEdit("seed", words=(3, 4), name="doping", step=5),
+        NewEdit("remove", topics=(99,), step=5),
+        NewEdit("place", topics=(-1, -2, 0), name="sport", step=5),
+    ]
+    run = order(file, inference="gibbs", minibatches=8, edits=planned).number
+    trainer.train_run(file, run)
+    seed, _, place = edits.list_edits(file, run)
+    assert (place.state, place.changed) == (APPLIED, (seed.topic,))
+    assert notes.list_labels(file, run)[2, place.topic] == "sport"
+    assert describe_edit(planned_row := place._replace(topic=None), WORDS) == (
+        "place that of edit 1, that of edit 2 under the topic of layer 2 that has most to do with it 'sport'"
+    )
+    entries = make_entries([seed, place], WORDS)
+    assert (entries[1].topics[-1], entries[1].topic) == (f"L2:{place.topic}",) * 2
+    assert make_entries([seed, planned_row], WORDS)[1].topics[-1] == "chosen"
+    (other,) = control.train_seeds(file, run, 1)
+    assert edits.list_edits(file, other.number)[-1].topics[-1] == 0, "each seed chooses its own"
 
 
 def test_an_edit_changes_the_topics_of_the_next_snapshot(file):

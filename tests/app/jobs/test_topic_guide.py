@@ -68,8 +68,8 @@ def test_a_guide_becomes_edits_whose_parents_are_topics_of_layer_2():
     assert plan_guide(GUIDE, WORDS, (6, 3), 300, "Ada") == [
         NewEdit("ban", words=(7,), author="Ada", step=20),
         NewEdit("seed", words=(1, 2), name="Doping", author="Ada", step=20),
-        NewEdit("place", topics=(-2, 1), name="Sport", author="Ada", step=20),
         NewEdit("seed", words=(11, 12), name="Aid", author="Ada", step=20),
+        NewEdit("place", topics=(-2, 0), name="Sport", author="Ada", step=20),
     ]
     with pytest.raises(EditRefused, match="the guide names 1 parent, and the run has one layer"):
         plan_guide(GUIDE, WORDS, (6,), 300, "")

@@ -158,6 +158,23 @@ def test_a_topic_stays_where_it_was_placed(world):
     assert np.allclose(world.state.phi[1].sum(axis=0), 1.0)
 
 
+def test_topics_are_placed_under_the_topic_that_has_most_to_do_with_them(world):
+    phi = np.full((8, 4), 0.125)  # they have as much from topic 0, but are a small part of it
+    phi[:, 1:3] = 0.2 / 6, 0.1 / 6
+    phi[[3, 5], 1:3] = 0.4, 0.45  # they are all of topic 2, but have little from it
+    theta = np.tile((9.0, 3.0, 0.1, 3.0), (len(world.state.theta), 1))
+    world.state = world.state._replace(phi=(world.state.phi[0], phi), theta=theta)
+    assert world.edit("place", topics=(3, 5, -1)).topic == 1
+    world.edit("remove", number=2, layer=2, topics=(2,))
+    assert {world.edit("place", number=n, topics=(n, -1)).topic for n in (4, 6)} == {0, 3}, "topic 1 has its children"
+    with pytest.raises(EditRefused, match="all topics of layer 2 have topics placed below them"):
+        world.edit("place", number=7, topics=(7, -1))
+    world.sweep(20)
+    for child in (3, 5):
+        weights = world.state.phi[1][child] * world.state.theta.mean(axis=0)
+        assert weights[1] / weights.sum() > 0.999
+
+
 def test_a_banned_word_is_shown_nowhere_and_says_nothing(world):
     word = int(world.count().sum(axis=1).argmax())
     share = world.count()[word].sum() / world.count().sum()
