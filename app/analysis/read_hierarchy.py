@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import LEAST_RELATION, Hierarchy, WordBounds, select_words
 from topiary.app.analysis.notes import group_by_topic
-from topiary.app.jobs import launcher
+from topiary.app.jobs.process import find_state
 from topiary.app.names import name_step
 from topiary.engine.contract import SIGNED, Topics
 from topiary.engine.hierarchy import effects, titles, topics, tree
@@ -159,7 +159,7 @@ def find_snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> Snapsh
     if sentence := snapshots.explain_absence(db, row.number):
         raise NotFound(sentence)
     if snapshots.find_latest(db, row.number) is None:
-        reason = f"{launcher.find_state(row)}: {row.message}" if row.message else launcher.find_state(row)
+        reason = f"{find_state(row)}: {row.message}" if row.message else find_state(row)
         raise NotFound(f"run {row.number} has no topics yet ({reason})")
     when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
     raise NotFound(f"run {row.number} has no snapshot {when}")

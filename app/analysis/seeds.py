@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.comparison import Agreement, Comparison, compare, find_edge_changes, measure_agreement
 from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, measure_coherence
-from topiary.app.jobs import launcher
 from topiary.app.jobs.estimates import Estimate, list_estimates
+from topiary.app.jobs.process import find_state
 from topiary.app.names import UNFINISHED
 from topiary.engine.contract import Topics
 from topiary.engine.hierarchy.align import NONE, Recurrence, SeedTopics, TopicPair, count_most, measure_recurrence
@@ -431,7 +431,7 @@ def find_seed_group(
     run: RunRow,
     minibatch: int,
     everyone: Iterable[RunRow],
-    find_state: Callable[[RunRow], str] = launcher.find_state,
+    find_state: Callable[[RunRow], str] = find_state,
     most: int = MOST_SEEDS,
 ) -> SeedGroup:
     """Find the runs with other seeds and their snapshots nearest to a mini-batch; this waits for the store.

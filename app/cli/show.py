@@ -18,9 +18,9 @@ from topiary.app.cli.console import (
 )
 from topiary.app.export.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from topiary.app.export.texts import flatten_text, format_share
-from topiary.app.jobs import launcher
 from topiary.app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
 from topiary.app.jobs.plan import PAPER_SCORE_NAME
+from topiary.app.jobs.process import find_state
 from topiary.app.jobs.progress import Progress
 from topiary.app.names import STEPS, name_step, plural
 from topiary.app.plots.request import FigureRequest, read_width
@@ -72,7 +72,7 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 row.corpus_name,
                 f"{row.model} {row.inference}",
                 "-".join(map(str, row.layers)),
-                launcher.find_state(row),
+                find_state(row),
                 f"{row.minibatch:,}/{row.planned:,} {STEPS[name_step(row)]}",
                 format_estimate(headlines[row.number]),
                 name_estimate(headlines[row.number]),

@@ -20,9 +20,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.notes import group_by_topic
 from topiary.app.analysis.reader import StoreReader
-from topiary.app.jobs import launcher, progress
+from topiary.app.jobs import progress
 from topiary.app.jobs.estimates import read_latest
 from topiary.app.jobs.gallery import choose_run, is_of_gallery
+from topiary.app.jobs.process import find_state
 from topiary.app.live.cache import MOST_POINT_BYTES, Cache, History, InferenceCache, SharedMemory
 from topiary.app.live.predictions import PredictionCache
 from topiary.engine.hierarchy.tree import Node
@@ -422,7 +423,7 @@ class Feed:
 
     def _replace_rows(self, rows: dict[int, RunRow]) -> set[int]:
         """Replace the cached rows; return the runs that have changed, appeared or disappeared."""
-        states = {n: launcher.find_state(row) for n, row in rows.items()}
+        states = {n: find_state(row) for n, row in rows.items()}
         with self._lock:
             old, old_states = self._rows, self._states
             self._rows, self._states = rows, states  # oldest first

@@ -52,6 +52,7 @@ from topiary.app.views.explore.cards import (
 from topiary.app.views.explore.controls import (
     ControlState,
     describe_tree,
+    draw_column_topics,
     draw_controls,
     draw_map_foot,
     draw_map_legend,
@@ -69,7 +70,6 @@ from topiary.app.views.explore.detail import (
     ONLY_ROOT,
     NameOffer,
     PanelState,
-    draw_column_topics,
     draw_missing_topic,
     draw_small_trends,
     draw_topic,

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from topiary.app.analysis.column_topics import list_column_layers, rank_column_topics
 from topiary.app.analysis.filters import SelectedShares
 from topiary.app.analysis.hierarchy import BACKGROUND, LEAST_RELATION, LIGHT, REASONS, Hierarchy, format_identity
 from topiary.app.names import plural
@@ -454,6 +455,14 @@ def describe_tree(hierarchy: Hierarchy, part: Subnetwork, direction: Direction) 
     more = f"; {plural(len(others), 'more topic')} {'makes' if len(others) == 1 else 'make'} up another {rest}"
     verb = "of" if hierarchy.linear else "of what is changed by"
     return f"{format_percent(first.size)} {verb} {title} is {hierarchy.title(first.below)}{more if others else ''}."
+
+
+def draw_column_topics(hierarchy: Hierarchy) -> str:
+    """Return the folded list of all column topics, layer by layer, top first; empty for other models."""
+    if hierarchy.columns is None:
+        return ""
+    layers = [(layer, rank_column_topics(hierarchy, layer)) for layer in reversed(list_column_layers(hierarchy))]
+    return render("topic.column_topics", layers) if layers else ""
 
 
 def list_top_rows(hierarchy: Hierarchy) -> list[TopicRow]:

@@ -24,6 +24,7 @@ from topiary.app.jobs import (
 )
 from topiary.app.jobs.estimates import read_concentrations, read_latest
 from topiary.app.jobs.load_corpus import load_corpus
+from topiary.app.jobs.process import find_state
 from topiary.app.jobs.run_rules import RunRequest
 from topiary.engine import models, settings
 from topiary.engine.hierarchy import evaluate
@@ -700,7 +701,7 @@ def test_points_are_points(file):
     assert all(
         isinstance(point, Point) and point.documents == 20 * point.minibatch for point in points.read_points(file, run)
     )
-    assert launcher.find_state(runs.get_run(file, run)) == "finished"
+    assert find_state(runs.get_run(file, run)) == "finished"
 
 
 @pytest.mark.parametrize(
