@@ -328,9 +328,8 @@ class TopicRemarks(NamedTuple):
 @reads
 def read_remarks(connection: Connection, run: int) -> TopicRemarks:
     """Return what users have said of the topics of a run, of one moment; damaged rows are left out."""
-    columns = topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text
-    named = connection.execute(select_sound(topic_labels, *columns).where(topic_labels.c.run == run))
-    names = {(layer, topic): text for layer, topic, text in named}
+    named = connection.execute(select_sound(topic_labels).where(topic_labels.c.run == run))
+    names = {(row.layer, row.topic): row.text for row in named}
     written = _read_notes(connection, select_sound(notes).where(notes.c.run == run))
     return TopicRemarks(names, written, read_edits(connection, run))
 
