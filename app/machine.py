@@ -81,3 +81,8 @@ def explain_full_disk(error: OSError) -> str:
         f"{where} cannot be written ({error.strerror}); make room, raise the limit (ulimit -f), or let TMPDIR name a "
         "folder with more room"
     )
+
+
+def choose_threads() -> int:
+    """Return the default number of threads of a run: two, or one on a single processor."""
+    return min(2, count_processors())

@@ -1,7 +1,7 @@
-"""Names that all fronts share: of models, samplers, states and choices; and numbers with their nouns and signs."""
+"""Names that all fronts share: of models, samplers, states, steps and choices; numbers with their nouns and signs."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 STATES = {
     "queued": "waiting",
@@ -18,6 +18,7 @@ UNFINISHED = (*COMING, "paused")  # or may have them
 BROKEN = ("failed", "silent")  # states in which a run needs help
 Axis: TypeAlias = Literal["minibatches", "documents", "seconds"]  # against which curves are drawn
 AXES: tuple[Axis, ...] = ("minibatches", "documents", "seconds")
+STEPS = {"sweep": "sweeps", "mini-batch": "mini-batches", "step": "steps"}  # singular and plural
 UNITS = ("day", "week", "month", "quarter", "year", "decade")  # lengths of periods, as in `engine.lens.periods`
 IntervalKind: TypeAlias = Literal["documents", "topics"]  # of which differences intervals are: topics has both
 LARGEST_COUNT = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
@@ -122,6 +123,15 @@ def name_model(name: str) -> str:
 def name_inference(model: str, name: str) -> str:
     """Return the name of an inference method as papers write it; empty if the model has only one or chooses it."""
     return "" if name in ("", "auto", model) else INFERENCES.get(name, name.upper())
+
+
+def name_step(*runs: Any) -> str:
+    """Return what a step of runs (rows of the store) is: ``sweep`` of all documents, or ``mini-batch``.
+
+    Runs with steps of both kinds, and no run at all, have a ``step``.
+    """
+    kinds = {"sweep" if run.options.get("sweeps_after") == 0 else "mini-batch" for run in runs}
+    return kinds.pop() if len(kinds) == 1 else "step"
 
 
 def plural(n: int, noun: str, several: str = "") -> str:

@@ -108,7 +108,7 @@ def add_edits(connection: Connection, run: int, new: Sequence[NewEdit]) -> list[
     """
     hold_run(connection, run)
     numbers = insert_edits(connection, run, new)
-    return [row for row in _read_edits(connection, run) if row.edit in numbers]
+    return [row for row in read_edits(connection, run) if row.edit in numbers]
 
 
 def insert_edits(connection: Connection, run: int, new: Iterable[NewEdit]) -> list[int]:
@@ -123,10 +123,13 @@ def insert_edits(connection: Connection, run: int, new: Iterable[NewEdit]) -> li
     return numbers
 
 
-@reads
-def list_edits(connection: Connection, run: int) -> list[EditRow]:
-    """Return the journal of a run, oldest first; damaged rows are left out."""
-    return _read_edits(connection, run)
+def read_edits(connection: Connection, run: int) -> list[EditRow]:
+    """Read the journal of a run, oldest first, inside a transaction; damaged rows are left out."""
+    query = select_sound(edits, *(edits.c[name] for name in EditRow._fields)).where(edits.c.run == run)
+    return [EditRow(*row) for row in connection.execute(query.order_by(edits.c.edit))]
+
+
+list_edits = reads(read_edits)
 
 
 @reads
@@ -147,7 +150,7 @@ def withdraw_edits(connection: Connection, run: int, numbers: Sequence[int], mes
         If one of them no longer waits.
     """
     hold_run(connection, run)
-    rows = {row.edit: row for row in _read_edits(connection, run)}
+    rows = {row.edit: row for row in read_edits(connection, run)}
     for number in numbers:
         if number not in rows:
             raise make_missing_edit(run, number)
@@ -168,7 +171,7 @@ def take_edits(connection: Connection, run: int, attempt: int, numbers: Sequence
     own_run(connection, run, attempt)
     is_taken = (edits.c.run == run) & edits.c.edit.in_(numbers) & (edits.c.state == WAITING)
     connection.execute(update(edits).where(is_taken).values(state=APPLIED, step=step))
-    rows = _read_edits(connection, run)
+    rows = read_edits(connection, run)
     return [row for row in rows if row.edit in numbers and row.state == APPLIED and row.step == step]
 
 
@@ -225,11 +228,6 @@ def copy_edits(connection: Connection, source: int, target: int, minibatch: int)
 def make_missing_edit(run: int, number: int) -> NotFound:
     """Return the error about an edit that does not exist."""
     return NotFound(f"run {run} has no edit {number}; topiary edit {run} --list shows its journal")
-
-
-def _read_edits(connection: Connection, run: int) -> list[EditRow]:
-    query = select_sound(edits, *(edits.c[name] for name in EditRow._fields)).where(edits.c.run == run)
-    return [EditRow(*row) for row in connection.execute(query.order_by(edits.c.edit))]
 
 
 def _update_edit(connection: Connection, run: int, number: int, **values: Any) -> None:

@@ -3,7 +3,8 @@
 A note on a topic belongs to its run, and is copied to the forks of the run; a note on a document belongs to the corpus,
 so that it outlives all runs on it.
 
-Annotations of topics by users: names of topics, and decisions which topics of two runs are the same.
+Annotations of topics by users: names of topics, and decisions which topics of two runs are the same; and what they
+have said of the topics of a run, edits too, read at once.
 """
 
 from collections import Counter
@@ -15,12 +16,12 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, insert, litera
 
 from topiary.store import corpus_rows
 from topiary.store.database import Database, now, reads, writes
+from topiary.store.edits import EditRow, read_edits
 from topiary.store.errors import NotFound, StoreError
 from topiary.store.run_rows import hold_run, lock_run
 from topiary.store.tables import matches, notes, select_sound, topic_labels
 
-NOTE, TAG = "note", "tag"
-KINDS = (NOTE, TAG)
+NOTE, TAG = KINDS = ("note", "tag")
 LONGEST: Mapping[str, int] = {NOTE: 4000, TAG: 60}  # characters of a text, by its kind
 LONGEST_AUTHOR = 80  # characters
 
@@ -146,12 +147,6 @@ def delete_note(connection: Connection, number: int) -> NoteRow:
     row = _read_note(connection, number)
     connection.execute(delete(notes).where(notes.c.number == number))
     return row
-
-
-@reads
-def list_topic_notes(connection: Connection, run: int) -> list[NoteRow]:
-    """Return the notes and tags on the topics of a run, oldest first."""
-    return _read_notes(connection, select_sound(notes).where(notes.c.run == run))
 
 
 @reads
@@ -322,12 +317,21 @@ def set_label(connection: Connection, run: int, layer: int, topic: int, text: st
         connection.execute(insert(topic_labels).values(**values))
 
 
+class TopicRemarks(NamedTuple):
+    """What users have said of the topics of a run: names by ``(layer, topic)``, then notes and edits, oldest first."""
+
+    names: dict[tuple[int, int], str]
+    notes: list[NoteRow]
+    edits: list[EditRow]
+
+
 @reads
-def list_labels(connection: Connection, run: int) -> dict[tuple[int, int], str]:
-    """Return the names of a run's topics, by ``(layer, topic)``."""
-    columns = topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text
-    query = select_sound(topic_labels, *columns).where(topic_labels.c.run == run)
-    return {(layer, topic): text for layer, topic, text in connection.execute(query)}
+def read_remarks(connection: Connection, run: int) -> TopicRemarks:
+    """Return what users have said of the topics of a run, of one moment; damaged rows are left out."""
+    named = connection.execute(select_sound(topic_labels).where(topic_labels.c.run == run))
+    names = {(row.layer, row.topic): row.text for row in named}
+    written = _read_notes(connection, select_sound(notes).where(notes.c.run == run))
+    return TopicRemarks(names, written, read_edits(connection, run))
 
 
 class MatchDecision(NamedTuple):

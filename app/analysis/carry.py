@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from topiary.app.analysis.comparison import Comparison
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.recurrence import measure_group
+from topiary.app.analysis.seeds import measure_group
 from topiary.app.names import plural
 from topiary.engine.hierarchy.align import NONE
 from topiary.engine.hierarchy.tree import Node
@@ -63,7 +63,7 @@ def carry_annotations(db: Database, comparison: Comparison) -> list[CarriedTopic
     """
     a, b = comparison.a, comparison.b
     _check_runs(db, a, b)
-    names, written = notes.list_labels(db, a.run), notes.list_topic_notes(db, a.run)
+    names, written, _ = notes.read_remarks(db, a.run)
     rows: dict[tuple[int, int], list[NoteRow]] = {key: [] for key in names}
     for row in written:
         if row.topic is not None:
@@ -75,7 +75,7 @@ def carry_annotations(db: Database, comparison: Comparison) -> list[CarriedTopic
         for source in sources
         if (target := targets.get(source)) is not None
     }
-    own_names = notes.list_labels(db, b.run)
+    own_names = notes.read_remarks(db, b.run).names
     results = dict(zip(copies, notes.copy_to_topics(db, b.run, list(copies.values())), strict=True))
     carried = []
     for source in sources:

@@ -14,11 +14,11 @@ from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import complete_shares, fetch_use
 from topiary.app.analysis.topic_reader import TopicReader
 from topiary.app.analysis.typical import find_typical_topics, sum_corpus_words
-from topiary.app.jobs import launcher, logs
+from topiary.app.jobs import logs
 from topiary.app.jobs.map_work import AFTER_RUN, LEFT, MapRecord, is_making_map
 from topiary.app.jobs.plan import hash_share_origin
 from topiary.app.jobs.progress import FAILED, Notifier
-from topiary.app.machine import lower_priority
+from topiary.app.machine import choose_threads, lower_priority
 from topiary.engine.contract import Array
 from topiary.engine.document_map import layout
 from topiary.engine.document_map.areas import find_inside
@@ -142,7 +142,7 @@ def make_map(db: Database, run: int, snapshot: int, notify: Callable[[str, float
     row, chosen = runs.get_run(db, run), find_snapshot(db, run, snapshot)
     complete_shares(db, row, chosen, lambda done, total: notify(PLACING, done / max(total, 1)))
     notify(DRAFTING, 0.0)  # until the draft is stored
-    made = complete_map(db, row, chosen, launcher.choose_threads(), partial(notify, ARRANGING))
+    made = complete_map(db, row, chosen, choose_threads(), partial(notify, ARRANGING))
     notify(PREPARING, 1.0)
     _prepare_selections(db, row, chosen, made)
 

@@ -314,3 +314,29 @@ def split_ranges(where: Sequence[str], column: str) -> tuple[tuple[str, ...], Da
             others.append(text)
     both = DateRange(max(each.first for each in ranges), min(each.last for each in ranges)) if ranges else None
     return tuple(others), both
+
+
+class SelectedShares(NamedTuple):
+    """The shares of topics in the documents that meet the conditions of a view.
+
+    Attributes
+    ----------
+    where : tuple of str
+        The conditions.
+    shares : tuple of (K_l,) arrays
+        By layer; empty after an error.
+    selected, documents : int
+        Documents that meet the conditions, and all of the corpus.
+    fault : str
+        Why there are no shares, as a sentence.
+    moment : str
+        The step that the shares are of if that is not the newest one; may be empty.
+    """
+
+    snapshot: int
+    where: tuple[str, ...]
+    shares: tuple[FloatArray, ...] = ()
+    selected: int = 0
+    documents: int = 0
+    fault: str = ""
+    moment: str = ""

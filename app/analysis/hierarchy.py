@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, count
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -259,7 +258,7 @@ class Hierarchy:
         The lambda by which ``words`` are chosen (`engine.hierarchy.topics.compute_relevance`); 1 is by their weights.
     recurrence : Recurrence or None
         What of it comes back in runs that differ in the seed alone; None until it has been measured
-        (`app.analysis.recurrence`).
+        (`app.analysis.seeds`).
     step : str
         What a step of the run is: ``mini-batch``, ``sweep`` of all documents, or ``step`` where it had both.
     """
@@ -330,8 +329,8 @@ class Hierarchy:
     @cached_property
     def light(self) -> frozenset[Node]:
         """The topics with so few tokens that their words are noise (see `engine.hierarchy.topics.find_light`)."""
-        columns = map(np.flatnonzero, map(topics.find_light, self.shares))
-        return frozenset(chain.from_iterable(map(self._nodes_in, count(1), columns)))
+        found = [np.flatnonzero(topics.find_light(layer)) for layer in self.shares]
+        return frozenset(node for layer, columns in enumerate(found, 1) for node in self._nodes_in(layer, columns))
 
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], ...]:
@@ -682,8 +681,8 @@ class Hierarchy:
     @cached_property
     def _places(self) -> tuple[dict[int, int], ...]:
         """The present column of every topic by its original column, for each layer."""
-        names = self.names or map(np.arange, self.widths)
-        return tuple(dict(zip(each.tolist(), range(len(each)), strict=True)) for each in names)
+        names = self.names or [np.arange(width) for width in self.widths]
+        return tuple({name: column for column, name in enumerate(layer.tolist())} for layer in names)
 
     @cached_property
     def _twins(self) -> dict[int, NDArray[Any]]:

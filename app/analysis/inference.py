@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import Neighbour
 from topiary.app.ingest.new_documents import Rules, WordCounts, find_rules
-from topiary.app.jobs import compile_kernels, launcher, records
+from topiary.app.jobs import compile_kernels, records
 from topiary.app.jobs.plan import PLACE_SWEEPS
 from topiary.app.jobs.records import load_model
 from topiary.app.jobs.shares import infer_shares
+from topiary.app.machine import choose_threads
 from topiary.engine.contract import Array, Counts, Facts, FloatArray, Kernel, PredictingKernel, Sweeps, Topics
 from topiary.engine.corpus import number_document
 from topiary.engine.hierarchy import paths
@@ -172,7 +173,7 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
     for process in compile_kernels.start_compilers(_request_kernels(run, corpus), db.url):
         process.wait()
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
-    kernel = module.build(config, facts, n_threads=launcher.choose_threads())
+    kernel = module.build(config, facts, n_threads=choose_threads())
     state = records.restore_state(kernel, run.seed, snapshots.load_snapshot(db, snapshot.number), shown=True)
     vocabulary = corpora.read_vocabulary(db, corpus.number)
     return DocumentInference(

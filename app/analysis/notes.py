@@ -24,10 +24,10 @@ class Note(NamedTuple):
     created: datetime
 
 
-def read_topic_notes(db: Database, run: int) -> dict[Node, tuple[Note, ...]]:
-    """Return the notes and tags on the topics of a run, oldest first."""
+def group_by_topic(rows: Iterable[NoteRow]) -> dict[Node, tuple[Note, ...]]:
+    """Return the notes and tags on the topics of a run, in the order of their rows."""
     found: defaultdict[Node, list[Note]] = defaultdict(list)
-    for row in notes.list_topic_notes(db, run):
+    for row in rows:
         if row.topic is not None:
             found[Node(row.layer, row.topic - 1)].append(_make_note(row))
     return {node: tuple(each) for node, each in found.items()}

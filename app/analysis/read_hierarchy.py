@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import starmap
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import LEAST_RELATION, Hierarchy, WordBounds, select_words
-from topiary.app.analysis.notes import read_topic_notes
-from topiary.app.jobs import launcher
-from topiary.app.jobs.plan import name_step
+from topiary.app.analysis.notes import group_by_topic
+from topiary.app.jobs.process import find_state
+from topiary.app.names import name_step
 from topiary.engine.contract import SIGNED, Topics
 from topiary.engine.hierarchy import effects, titles, topics, tree
 from topiary.engine.hierarchy.class_scores import centre_weights
@@ -19,6 +17,7 @@ from topiary.engine.hierarchy.tree import Node
 from topiary.engine.quality.background import mark_background
 from topiary.store import corpora, edits, notes, snapshots
 from topiary.store.database import Database
+from topiary.store.edits import EditRow
 from topiary.store.errors import NotFound
 from topiary.store.run_rows import RunRow
 from topiary.store.snapshots import SnapshotRow
@@ -53,13 +52,10 @@ def build_hierarchy(
     snapshot_topics = topics.unpack_topics(arrays, shown=True)
     presentation = effects.present_hierarchy(snapshot_topics)
     projected, popularity = presentation.words, presentation.popularity
-    shares = [*map(topics.compute_shares, popularity)]
+    shares = [topics.compute_shares(layer) for layer in popularity]
     words, word_weights = select_words(projected, shares)
     spread, npmi = _collect_complete(arrays, "spread", shares), _collect_complete(arrays, "npmi", shares)
     everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
-    alive, sure, low, high = map(
-        partial(topics.collect_arrays, arrays), ("alive", "sure_words", "words_low", "words_high")
-    )
     class_weights = tuple(
         centre_weights(layer)
         for layer in topics.collect_arrays(arrays, "model.class_weights")
@@ -77,15 +73,15 @@ def build_hierarchy(
         projections=projected,
         popularity=popularity,
         shares=tuple(shares),
-        order=tuple(map(topics.order_topics, popularity)),
-        ranks=tuple(map(topics.rank_topics, popularity)),
+        order=tuple(topics.order_topics(layer) for layer in popularity),
+        ranks=tuple(topics.rank_topics(layer) for layer in popularity),
         words=words,
         word_weights=word_weights,
         titles=_read_titles(arrays, snapshot_topics, presentation, vocabulary, spread, npmi),
         step_sizes=topics.collect_arrays(arrays, "step"),
         documents=topics.collect_arrays(arrays, "top_documents"),
         document_weights=topics.collect_arrays(arrays, "top_weights"),
-        alive=tuple(layer > 0 for layer in alive or popularity),
+        alive=tuple(layer > 0 for layer in topics.collect_arrays(arrays, "alive") or popularity),
         labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
         image_shape=image_shape,
         names=topics.collect_arrays(arrays, "names"),
@@ -96,7 +92,7 @@ def build_hierarchy(
         spread=spread,
         common_words=everywhere,
         steadiness=topics.collect_arrays(arrays, "steady"),
-        word_bounds=tuple(starmap(WordBounds, zip(sure, low, high, strict=True))),
+        word_bounds=_collect_bounds(arrays),
         edge_variances=topics.collect_arrays(arrays, "edge_variance"),
         lowers=presentation.lowers,
         linear=not snapshot_topics.links,
@@ -104,6 +100,12 @@ def build_hierarchy(
         relations=_list_relations(snapshot_topics) if snapshot_topics.links else (),
         columns=None if snapshot_topics.columns is None else effects.present_hierarchy(snapshot_topics.columns),
     )
+
+
+def _collect_bounds(arrays: Mapping[str, NDArray[Any]]) -> tuple[WordBounds, ...]:
+    """Return the intervals of the words that are shown, by layer; none for a snapshot without them."""
+    parts = [topics.collect_arrays(arrays, name) for name in ("sure_words", "words_low", "words_high")]
+    return tuple(WordBounds(*layer) for layer in zip(*parts, strict=True))
 
 
 def _collect_complete(
@@ -157,7 +159,7 @@ def find_snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> Snapsh
     if sentence := snapshots.explain_absence(db, row.number):
         raise NotFound(sentence)
     if snapshots.find_latest(db, row.number) is None:
-        reason = f"{launcher.find_state(row)}: {row.message}" if row.message else launcher.find_state(row)
+        reason = f"{find_state(row)}: {row.message}" if row.message else find_state(row)
         raise NotFound(f"run {row.number} has no topics yet ({reason})")
     when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
     raise NotFound(f"run {row.number} has no snapshot {when}")
@@ -200,17 +202,15 @@ def read_words(db: Database, corpus: int) -> CorpusWords:
 def read_hierarchy(db: Database, row: RunRow, snapshot: SnapshotRow, words: CorpusWords | None = None) -> Hierarchy:
     """Read the hierarchy of a snapshot from the store; ``words`` that are given are not read again."""
     vocabulary, image_shape, classes = read_words(db, row.corpus) if words is None else words
-    arrays, names = snapshots.load_snapshot(db, snapshot.number), notes.list_labels(db, row.number)
-    hierarchy = build_hierarchy(arrays, vocabulary, names, row, snapshot, image_shape=image_shape, classes=classes)
-    edited = _list_edited(db, row.number, snapshot.minibatch, vocabulary)
-    return replace(hierarchy, notes=read_topic_notes(db, row.number), edited=edited, step=name_step(row))
+    arrays, said = snapshots.load_snapshot(db, snapshot.number), notes.read_remarks(db, row.number)
+    hierarchy = build_hierarchy(arrays, vocabulary, said.names, row, snapshot, image_shape=image_shape, classes=classes)
+    made = [edit for edit in said.edits if edit.state == edits.APPLIED and edit.step < snapshot.minibatch]
+    edited = _list_edited(made, vocabulary) if made else {}
+    return replace(hierarchy, notes=group_by_topic(said.notes), edited=edited, step=name_step(row))
 
 
-def _list_edited(db: Database, run: int, minibatch: int, words: Sequence[str]) -> dict[Node, str]:
-    """Return what edits before a snapshot have asked of topics: ``keep gold, silver; pin``."""
-    made = [row for row in edits.list_edits(db, run) if row.state == edits.APPLIED and row.step < minibatch]
-    if not made:
-        return {}
+def _list_edited(made: Sequence[EditRow], words: Sequence[str]) -> dict[Node, str]:
+    """Return what edits have asked of topics: ``keep gold, silver; pin``."""
     new = {-row.edit: row.topic for row in made}  # as other edits name their topics
     asked: dict[Node, list[str]] = {}
     for row in made:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import Hierarchy, Neighbour, UseOfTopic
 from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at
-from topiary.app.jobs.plan import PLACE_SWEEPS, hash_share_origin, name_step
-from topiary.app.names import UNFINISHED
+from topiary.app.jobs.plan import PLACE_SWEEPS, hash_share_origin
+from topiary.app.names import UNFINISHED, name_step
 from topiary.engine.contract import Counts, FloatArray
 from topiary.store import corpora, shares
 from topiary.store.arrays import Array

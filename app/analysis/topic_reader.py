@@ -10,16 +10,19 @@ import numpy as np
 from topiary.app.analysis.comparison import Comparison, compare
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at, read_hierarchy, read_words
-from topiary.app.analysis.recurrence import SeedGroup, choose_most_seeds, find_seed_group, measure_group
 from topiary.app.analysis.seeds import (
     SeedBaseline,
+    SeedGroup,
     are_equally_trained,
+    choose_most_seeds,
     compare_estimates,
     describe_seeds,
     differ_only_in_seed,
     find_nearest_snapshot,
+    find_seed_group,
     list_decisions,
     list_seed_pairs,
+    measure_group,
 )
 from topiary.app.analysis.shares import (
     LayerUse,
@@ -33,7 +36,7 @@ from topiary.app.analysis.shares import (
     read_use,
 )  # fmt: skip
 from topiary.app.jobs.estimates import read_latest
-from topiary.app.jobs.plan import name_step
+from topiary.app.names import name_step
 from topiary.engine.contract import Array, FloatArray
 from topiary.engine.hierarchy.align import Recurrence
 from topiary.engine.hierarchy.tree import Node

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from topiary.app.analysis.hierarchy import parse_identity
 from topiary.app.analysis.reader import StoreReader
 from topiary.app.cli.console import UserError, find_run, name_topics, notify, print_json, print_table, say
-from topiary.app.jobs import launcher, steering
+from topiary.app.jobs import steering
 from topiary.app.jobs.edit_orders import EditOrder, list_steerable
 from topiary.app.jobs.edit_previews import find_hints, preview_edit
-from topiary.app.jobs.plan import name_step
-from topiary.app.names import plural
+from topiary.app.jobs.process import find_state
+from topiary.app.names import name_step, plural
 from topiary.app.views.steer import suggest_edits
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import EditRefused
@@ -110,7 +110,7 @@ def _undo(db: Database, row: RunRow, number: int) -> int:
         notify(f"edit {number} is withdrawn")
     else:
         where = f"{name_step(row)} {made.parent_minibatch:,}"
-        stops = f"; run {row.number} stops" if launcher.find_state(row) in ("queued", "running") else ""
+        stops = f"; run {row.number} stops" if find_state(row) in ("queued", "running") else ""
         notify(f"run {made.number} goes on from run {row.number} at {where}, before edit {number}{stops}")
     say(made.number)
     return 0

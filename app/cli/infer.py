@@ -29,9 +29,8 @@ from topiary.app.ingest.new_documents import (
     read_new_documents,
 )
 from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions
-from topiary.app.jobs.plan import name_step
 from topiary.app.jobs.progress import Progress
-from topiary.app.names import parse_count
+from topiary.app.names import name_step, parse_count
 from topiary.app.views.text import format_percent
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node

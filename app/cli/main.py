@@ -5,11 +5,12 @@ import importlib
 import sys
 
 from topiary.app.cli import console
-from topiary.app.cli.console import UserError, notify
-from topiary.app.cli.parser import (
+from topiary.app.cli.console import (
     MISTAKE,
     Parser,
+    UserError,
     VersionAction,
+    notify,
     read_name,
     read_seed_list,
     read_setting_values,

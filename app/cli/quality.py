@@ -13,7 +13,7 @@ from topiary.app.analysis.predictions import Classified
 from topiary.app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
 from topiary.app.analysis.read_hierarchy import find_snapshot, find_snapshot_at
 from topiary.app.analysis.reader import StoreReader
-from topiary.app.analysis.recurrence import summarize_layer
+from topiary.app.analysis.seeds import summarize_layer
 from topiary.app.cli.console import UserError, find_run, print_json, say
 from topiary.app.export.class_facts import list_class_facts
 from topiary.app.export.recurrence import summarize_seeds

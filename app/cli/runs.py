@@ -22,9 +22,8 @@ from topiary.app.jobs.forks import find_origin
 from topiary.app.jobs.gpu import EXTRA_MISSING, GIGABYTE, is_extra_installed, list_cards
 from topiary.app.jobs.logs import list_events, read_tail
 from topiary.app.jobs.new_run import request_fork
-from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.jobs.run_rules import RunRequest, describe_widths, proposes_widths
-from topiary.app.names import BROKEN, parse_count
+from topiary.app.names import BROKEN, STEPS, name_step, parse_count
 from topiary.engine.gpu.memory import count_bytes
 from topiary.store import corpora as corpora_of
 from topiary.store import runs

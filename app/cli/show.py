@@ -18,13 +18,13 @@ from topiary.app.cli.console import (
 )
 from topiary.app.export.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from topiary.app.export.texts import flatten_text
-from topiary.app.jobs import launcher
 from topiary.app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
-from topiary.app.jobs.plan import PAPER_SCORE_NAME, STEPS, name_step
-from topiary.app.names import plural
+from topiary.app.jobs.plan import PAPER_SCORE_NAME
+from topiary.app.jobs.process import find_state
+from topiary.app.jobs.progress import Progress
+from topiary.app.names import STEPS, name_step, plural
 from topiary.app.plots.request import FigureRequest, read_width
-from topiary.app.views.run_facts import format_estimate, name_estimate
-from topiary.app.views.text import format_percent
+from topiary.app.views.text import format_estimate, format_percent, name_estimate
 from topiary.store import points as run_points
 from topiary.store import runs
 from topiary.store.database import Database, open_existing
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from topiary.app.analysis.hierarchy import Hierarchy
     from topiary.app.analysis.topic_reader import TopicReader
     from topiary.engine.hierarchy.tree import Direction
-
 
 DEFAULT_CHANGED_TOPICS = 12  # number of changed topics that a comparison lists by default
 
@@ -73,7 +72,7 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 row.corpus_name,
                 f"{row.model} {row.inference}",
                 "-".join(map(str, row.layers)),
-                launcher.find_state(row),
+                find_state(row),
                 f"{row.minibatch:,}/{row.planned:,} {STEPS[name_step(row)]}",
                 format_estimate(headlines[row.number]),
                 name_estimate(headlines[row.number]),
@@ -201,7 +200,6 @@ def report(arguments: argparse.Namespace) -> int:
     """Write the report of a run to an HTML file and print the path of the file."""
     from topiary.app.analysis.shares import find_placed_snapshot
     from topiary.app.export.report import write_report
-    from topiary.app.jobs.progress import Progress
 
     db = open_existing(arguments.store)
     row, progress = find_run(db, arguments.run), Progress()

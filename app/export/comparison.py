@@ -28,7 +28,6 @@ from topiary.app.analysis.seeds import (
     is_below_range,
     measure_seed_spread,
 )
-from topiary.app.export import comparison as files
 from topiary.app.export.texts import drop_infinite, flatten_text, render_csv, render_json
 from topiary.app.names import format_signed
 from topiary.app.views.compare.summary import compare_perplexities, format_range, judge_comparison, write_verdict
@@ -309,7 +308,7 @@ def compare_runs(
     comparison = reader.compare(*hierarchies)
     seeds = reader.find_seeds(comparison)
     if as_json:
-        return files.render_comparison(comparison, threshold, seeds).rstrip("\n")
+        return render_comparison(comparison, threshold, seeds).rstrip("\n")
     return write_summary(comparison, threshold, most, seeds)
 
 
@@ -334,7 +333,7 @@ def write_comparison(
     comparison = reader.compare(*hierarchies)
     as_json = path.suffix.lower() == ".json"
     text = (
-        files.render_comparison(comparison, view.threshold, reader.find_seeds(comparison))
+        render_comparison(comparison, view.threshold, reader.find_seeds(comparison))
         if as_json
         else _draw_picture(comparison, view)
     )

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from topiary.app.export.texts import drop_infinite
-from topiary.app.jobs import launcher
 from topiary.app.jobs.estimates import (
     LOGLIK_NAMES,
     MEAN,
@@ -21,6 +20,7 @@ from topiary.app.jobs.estimates import (
     read_latest,
 )
 from topiary.app.jobs.plan import describe_protocol, read_options
+from topiary.app.jobs.process import find_state
 from topiary.store import points as run_points
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.database import Database
@@ -46,7 +46,7 @@ def list_run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
         "run": row.number,
         "name": row.name,
         "corpus": row.corpus_name,
-        "state": launcher.find_state(row),
+        "state": find_state(row),
         "model": row.model,
         "inference": row.inference,
         "layers": list(row.layers),

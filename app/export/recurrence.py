@@ -5,7 +5,7 @@ from typing import Any
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.reader import StoreReader
-from topiary.app.analysis.recurrence import (
+from topiary.app.analysis.seeds import (
     ENOUGH_DRAWS,
     MixingFigure,
     SeedGroup,
@@ -44,7 +44,7 @@ def collect_recurrence(
     dict
         ``run``, ``minibatch`` and ``threshold``; ``runs``, the compared runs with their ``seed`` and ``minibatch``,
         this one first; ``waiting`` and ``left_out``, the numbers of runs that cannot be compared yet, or at all;
-        ``layers``, each with the figures of `app.analysis.recurrence.LayerRecurrence` and ``by_topic``; and
+        ``layers``, each with the figures of `app.analysis.seeds.LayerRecurrence` and ``by_topic``; and
         ``mixing``, R-hat and ESS with the number of draws of each run, and in words what they say (``verdict``).
 
     Raises

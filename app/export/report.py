@@ -16,12 +16,11 @@ from topiary.app.export.film import choose_film_tree
 from topiary.app.export.texts import find_format
 from topiary.app.ingest.new_documents import Rules, find_rules
 from topiary.app.jobs.estimates import choose_headline, read_latest, summarize_estimate
-from topiary.app.jobs.plan import STEPS, name_step
 from topiary.app.machine import find_asset, find_version
-from topiary.app.names import name_inference, name_model
-from topiary.app.views.palette import LIGHT
+from topiary.app.names import STEPS, name_inference, name_model, name_step
 from topiary.app.views.report import ReportContents, ReportRefinement, ReportTopic, draw_report
 from topiary.app.views.report_trends import ReportTrends
+from topiary.app.views.theme import LIGHT
 from topiary.app.views.tree.picture import TreeChoice, draw_tree, list_below
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, snapshots

@@ -38,7 +38,7 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
         documents, None where the snapshot has none; ``twin``, the more popular topic of which it is nearly
         the same, None without one; ``tags`` of users, and their ``notes``, each with number, text, author and time
         (``created``, ISO 8601, UTC).  Where what comes back with other seeds has been measured
-        (`app.analysis.recurrence`), ``found_in`` is the number of the runs that have the topic, this one included, and
+        (`app.analysis.seeds`), ``found_in`` is the number of the runs that have the topic, this one included, and
         ``of_runs`` the number of these runs.
 
     Raises
@@ -211,7 +211,7 @@ def list_run_notes(
     hierarchy = _read_newest(db, row) if topic is not None or snapshots.list_snapshots(db, row.number) else None
     if hierarchy is not None and topic is not None:
         hierarchy.find_topic(topic)
-    rows = [*notes.list_topic_notes(db, row.number), *notes.list_document_notes(db, row.corpus)]
+    rows = [*notes.read_remarks(db, row.number).notes, *notes.list_document_notes(db, row.corpus)]
     facts = [_list_facts(each, hierarchy) for each in sorted(rows, key=lambda each: each.number)]
     wanted = {name: value for name, value in (("topic", topic), ("document", document)) if value is not None}
     return [each for each in facts if wanted.items() <= each.items()]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from topiary.app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
 from topiary.app.export.texts import find_format, render_json
 from topiary.app.export.topics import write_note_attributes
-from topiary.app.views.palette import LIGHT, find_layer_colour
 from topiary.app.views.text import replace_unprintable, wrap_words
+from topiary.app.views.theme import LIGHT, find_layer_colour
 from topiary.app.views.tree.boxes import choose_font_size
 from topiary.app.views.tree.picture import TreeChoice, cut_tree, describe_rule, draw_tree, write_caption
 from topiary.engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
@@ -157,7 +157,7 @@ def build_graph(
     the child rarer.  Where the snapshot has them, there are also inclusion, the probability of being above the
     threshold, and low and high, the 90 % interval of the weight.
 
-    Where what comes back with other seeds has been measured (`app.analysis.recurrence`), nodes and edges have found_in,
+    Where what comes back with other seeds has been measured (`app.analysis.seeds`), nodes and edges have found_in,
     the number of runs that have them too, this one included, and the graph has of_runs, the number of these runs.
     """
     chosen = tuple(roots)

@@ -17,8 +17,10 @@ from topiary.app.jobs.estimates import choose_headline
 from topiary.app.jobs.forks import find_origin, repeat_with_seeds, retry_run
 from topiary.app.jobs.new_run import create_runs, request_continuation
 from topiary.app.jobs.plan import read_options
+from topiary.app.jobs.process import find_state
 from topiary.app.jobs.progress import Progress, format_duration
 from topiary.app.jobs.run_rules import RunRequest, collect_row_facts
+from topiary.app.machine import choose_threads
 from topiary.engine.gpu.memory import NAME
 from topiary.store import corpora, runs
 from topiary.store.database import Database
@@ -51,7 +53,7 @@ def start_runs(db: Database, request: RunRequest, who: str = "", why: str = "") 
     NewRunError
         When one of the runs is not valid; then none is created.
     """
-    threads = launcher.choose_threads() if request.threads is None else request.threads
+    threads = choose_threads() if request.threads is None else request.threads
     rows = create_runs(db, replace(request, threads=threads))
     return rows, _start(db, rows, who, why)
 
@@ -108,7 +110,7 @@ def pause_run(db: Database, run: int, who: str = "") -> None:
 def _request_end(db: Database, run: int, request: str, state: str, who: str) -> None:
     """Send a request to the worker of a run, or set the state at once if it has no living worker; record it."""
     row = runs.get_run(db, run)
-    if launcher.find_state(row) in ("queued", "silent"):
+    if find_state(row) in ("queued", "silent"):
         _end_run(db, row, state)
     else:
         runs.send_request(db, run, request)
@@ -135,7 +137,7 @@ def resume_run(db: Database, run: int, on: str = "", who: str = "") -> None:
         When its row is too damaged to go on.
     """
     row = runs.get_run(db, run)
-    state = launcher.find_state(row)
+    state = find_state(row)
     if state in ("running", "finished"):
         raise Conflict(f"run {run} is {state}; there is nothing to resume")
     options = _move_documents(db, row, on) if on else None
@@ -176,7 +178,7 @@ def delete_run(db: Database, run: int, who: str = "") -> None:
         While it trains.
     """
     row = runs.get_run(db, run)
-    match launcher.find_state(row):
+    match find_state(row):
         case "running":
             raise Conflict(f"run {run} is training; stop it before deleting it")
         case "silent":
@@ -218,7 +220,7 @@ def follow_run(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
     last_start = time.monotonic()
     while True:
         row = runs.get_run(db, run)
-        state = launcher.find_state(row)
+        state = find_state(row)
         yield row, state
         if state in ENDED:
             return

@@ -16,6 +16,7 @@ from threading import Thread
 
 from topiary.app.jobs import compile_kernels, control, gallery, launcher, process, progress
 from topiary.app.jobs.gallery import Preparation
+from topiary.app.jobs.process import find_state
 from topiary.app.jobs.progress import Notifier, Progress
 from topiary.app.jobs.run_rules import NewRunError
 from topiary.store import corpora, runs
@@ -79,10 +80,10 @@ def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bo
         report("Compiling the model, once", None)
         time.sleep(PAUSE)
     first = gallery.find_run(runs.list_runs(db), row.number, gallery.FIRST)
-    if first is None or launcher.find_state(first) == "failed":
+    if first is None or find_state(first) == "failed":
         report("Starting the first run, of three layers", None)
         first = gallery.create_first(db, row)
-    elif launcher.find_state(first) in ("paused", "stopped", "silent"):
+    elif find_state(first) in ("paused", "stopped", "silent"):
         control.resume_run(db, first.number)
     launcher.start_queued_runs(db)
     return int(first.number)
@@ -101,7 +102,7 @@ def prepare_stored_demo(arguments: list[str]) -> int:
     try:
         db = open_database()
         number = prepare_demo(db, notify, sys.stdin.read)
-        state = launcher.find_state(runs.get_run(db, number))
+        state = find_state(runs.get_run(db, number))
         notify(f"Run {number} is {'finished' if state == 'finished' else 'training'}", 1.0)
         corpus = find_corpus(db)
         if QUICK not in arguments and corpus is not None:

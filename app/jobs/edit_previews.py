@@ -11,13 +11,11 @@ import numpy as np
 
 from topiary.app.jobs.edit_orders import EditOrder, check_order, check_steerable, number_words
 from topiary.app.jobs.load_corpus import load_corpus
-from topiary.app.jobs.plan import name_step
 from topiary.app.jobs.records import load_model
-from topiary.app.jobs.training import Training, collect_facts
+from topiary.app.names import name_step
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.pool import Pool
-from topiary.engine.steering import suggest
 from topiary.engine.steering.edit import SPLIT, Edit, EditRefused
 from topiary.store import checkpoints, corpora, edits
 from topiary.store.database import Database
@@ -97,7 +95,9 @@ class EditHints(NamedTuple):
 
     def list_merges(self) -> list[tuple[Node, Node, float]]:
         """Return the pairs that say the same, the best first."""
-        return [(*pair, change) for pair, change in self.changes.items() if change > suggest.LEAST_MERGE]
+        from topiary.engine.steering.suggest import LEAST_MERGE
+
+        return [(*pair, change) for pair, change in self.changes.items() if change > LEAST_MERGE]
 
     def find_partners(self, topic: Node) -> list[tuple[Node, float]]:
         """Return topics with which one could be merged, the best first, with the change in log-likelihood."""
@@ -128,6 +128,8 @@ def preview_edit(db: Database, row: RunRow, order: EditOrder) -> EditPreview:
 
 def find_hints(db: Database, row: RunRow) -> EditHints | str:
     """Return which topics of layer 1 could be merged or split, judged by the likelihood, or why that is not known."""
+    from topiary.engine.steering import suggest  # loads kernels, which pages without hints do without
+
     try:
         moment = _Moment(db, row, ())
     except EditRefused as error:
@@ -149,6 +151,8 @@ class _Moment:
     """The last checkpoint of a run, with the topics of all its tokens."""
 
     def __init__(self, db: Database, row: RunRow, kinds: Iterable[str]) -> None:
+        from topiary.app.jobs.training import Training, collect_facts  # loads what trains, which pages do without
+
         check_steerable(db, row, kinds)
         corpus_row = corpora.get_run_corpus(db, row)
         if corpus_row.tokens > MOST_TOKENS:

@@ -7,7 +7,7 @@ the name defined here, so that two places never show different figures under one
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,25 +155,6 @@ _MEAN_TOPICS = "Topics: the mean over the last samples, which the pages show"
 _LAST_TOPICS = "Topics: those of the last step alone"
 
 
-class EvaluatedRun(Protocol):
-    """The attributes of a run that an estimate reads; a row of the store has them."""
-
-    @property
-    def number(self) -> int: ...  # noqa: D102
-    @property
-    def corpus_name(self) -> str: ...  # noqa: D102
-    @property
-    def state(self) -> str: ...  # noqa: D102
-    @property
-    def minibatch(self) -> int: ...  # noqa: D102
-    @property
-    def options(self) -> dict[str, Any]: ...  # noqa: D102
-    @property
-    def point_perplexity(self) -> float | None: ...  # noqa: D102
-    @property
-    def averaged_perplexity(self) -> float | None: ...  # noqa: D102
-
-
 class Estimate(NamedTuple):
     """One estimate of how well a run predicts held-out words.
 
@@ -213,14 +194,14 @@ class Estimate(NamedTuple):
         return f"{self.name} {self.figure}"
 
 
-def list_estimates(run: EvaluatedRun, latest: Mapping[str, float | None]) -> list[Estimate]:
+def list_estimates(run: RunRow, latest: Mapping[str, float | None]) -> list[Estimate]:
     """Return all estimates of a run, its headline first.
 
     Estimates on test documents are left out while a run is queued or running, for instance after it was resumed.
 
     Parameters
     ----------
-    run : EvaluatedRun
+    run : RunRow
         A row of the store.
     latest : mapping of str to float or None
         Newest value of each curve of :data:`CURVES`.
@@ -241,7 +222,7 @@ def find_estimate_name(run: Any, kind: str) -> str:
     return f"{VALIDATION} {name}" if kind in _OF_CURVE and find_part(run) == VALIDATION else name
 
 
-def choose_headline(run: EvaluatedRun, latest: Mapping[str, float | None]) -> Estimate | None:
+def choose_headline(run: RunRow, latest: Mapping[str, float | None]) -> Estimate | None:
     """Return the best estimate of a run (averaged, on test documents, of the mean topics, or of the last step)."""
     return next(iter(list_estimates(run, latest)), None)
 
@@ -254,7 +235,7 @@ def choose_alike(each_run: Sequence[Sequence[Estimate]]) -> list[Estimate | None
     return [next((each for each in estimates if each.kind == kind), None) for estimates in each_run]
 
 
-def summarize_estimate(run: EvaluatedRun, best: Estimate, trend: str) -> str:
+def summarize_estimate(run: RunRow, best: Estimate, trend: str) -> str:
     """Describe the headline of a run, its protocol and the trend of its curve in one line.
 
     Parameters
@@ -275,7 +256,7 @@ def summarize_estimate(run: EvaluatedRun, best: Estimate, trend: str) -> str:
     )
 
 
-def describe_estimate(run: EvaluatedRun, kind: str) -> str:
+def describe_estimate(run: RunRow, kind: str) -> str:
     """Describe the protocol of one estimate of a run."""
     better = "lower is better" if kind in ESTIMATE_NAMES else "higher is better"
     if kind.startswith("averaged"):
@@ -289,7 +270,7 @@ def describe_estimate(run: EvaluatedRun, kind: str) -> str:
     return f"Held-out words, {better}. {topics}. {describe_protocol(run, at_end=kind in FINAL_MEASURES)}"
 
 
-def _count_samples(run: EvaluatedRun) -> tuple[int, int]:
+def _count_samples(run: RunRow) -> tuple[int, int]:
     """Return the first mini-batch whose rates are averaged, and the number of averaged mini-batches so far."""
     options = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.options)
     window = plan_averaging(options.minibatches, options.burn_in, options.samples)

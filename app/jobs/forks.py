@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from itertools import count, islice
 from typing import Any, NamedTuple
 
-from topiary.app.jobs.plan import name_step, read_options
+from topiary.app.jobs.plan import read_options
+from topiary.app.names import name_step
 from topiary.engine import models, settings
 from topiary.engine.gpu.memory import NAME
 from topiary.engine.settings import Setting

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple, Protocol
 from topiary.app.jobs import compile_kernels, launcher
 from topiary.app.jobs.forks import LABEL_MODEL, find_origin, format_default
 from topiary.app.jobs.new_run import create_run, fork_run
+from topiary.app.jobs.process import find_state
 from topiary.app.jobs.progress import Notice, Notifier, format_duration
 from topiary.app.jobs.run_rules import propose_layers
+from topiary.app.machine import choose_threads
 from topiary.app.names import COMING
 from topiary.store import runs
 from topiary.store.corpus_rows import CorpusRow
@@ -168,7 +170,7 @@ def find_run(rows: Iterable[Any], corpus: int, member: GalleryRun) -> Any | None
 def create_first(db: Database, corpus: CorpusRow) -> RunRow:
     """Write the first run of the gallery, queued, with the proposed widths; trying others would delay its topics."""
     layers = format_default(propose_layers(corpus, FIRST.model))
-    return _create(db, corpus, FIRST._replace(texts={"layers": layers}), launcher.choose_threads())
+    return _create(db, corpus, FIRST._replace(texts={"layers": layers}), choose_threads())
 
 
 def fill_gallery(db: Database, corpus: CorpusRow, notify: Notify, pause: Callable[[float], None] = time.sleep) -> None:
@@ -193,20 +195,20 @@ def fill_gallery(db: Database, corpus: CorpusRow, notify: Notify, pause: Callabl
     """
     for member in (LIVE, PARENT):
         if find_run(runs.list_runs(db), corpus.number, member) is None:
-            _create(db, corpus, member, threads=1 if member is LIVE else launcher.choose_threads())
+            _create(db, corpus, member, threads=1 if member is LIVE else choose_threads())
     launcher.start_queued_runs(db)
     if len(corpus.label_names) < 2 or find_run(runs.list_runs(db), corpus.number, LABELLED) is not None:
         return
     is_compiled = False
     while (parent := find_run(runs.list_runs(db), corpus.number, PARENT)) is not None:
-        state = launcher.find_state(parent)
+        state = find_state(parent)
         if state in GIVEN_UP:
             return
         if state == "finished":
             origin = find_origin(db, parent.number)
             fork_run(
                 db, origin, model=LABELLED.model, texts=LABELLED.texts, minibatches=LABELLED.minibatches,
-                name=LABELLED.name, threads=launcher.choose_threads(),
+                name=LABELLED.name, threads=choose_threads(),
             )  # fmt: skip
             launcher.start_queued_runs(db)
             notify(_describe(LABELLED), None)
@@ -286,7 +288,7 @@ def _find_current(rows: Iterable[Any], corpus: int) -> GalleryRun:
     everyone = list(rows)
     for member in GALLERY:
         row = find_run(everyone, corpus, member)
-        if row is None or launcher.find_state(row) in COMING:
+        if row is None or find_state(row) in COMING:
             return member
     return LABELLED
 

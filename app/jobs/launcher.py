@@ -19,13 +19,13 @@ import psutil
 
 from topiary.app.jobs import logs, process
 from topiary.app.jobs.cluster import whole
+from topiary.app.jobs.process import find_state
 from topiary.app.machine import count_processors
 from topiary.store import runs
 from topiary.store.database import PATIENCE_SECONDS, Database
 from topiary.store.errors import StoreError
 from topiary.store.run_rows import RunRow
 
-SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
 LEASE_SECONDS = 30.0  # after which a run whose worker died before claiming it gets another worker
 UNSEEN_SECONDS = 2 * PATIENCE_SECONDS  # added to the lease if the process cannot be checked: it may wait for a lock
 
@@ -36,11 +36,6 @@ def limit_runs() -> int:
     """Return how many runs may train at the same time: TOPIARY_WORKERS, or half the number of processors."""
     number = os.environ.get("TOPIARY_WORKERS", "")
     return max(1, int(number) if number.isdigit() else count_processors() // 2)
-
-
-def choose_threads() -> int:
-    """Return the default number of threads of a run: two, or one on a single processor."""
-    return min(2, count_processors())
 
 
 def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
@@ -129,24 +124,6 @@ def _count_room(row: RunRow) -> int:
     """Return how many runs may train at once, including this one: N for runs that share ``local:N``."""
     place = whole.find_place(row)
     return limit_runs() if place is None else place.processes
-
-
-def find_state(row: RunRow) -> str:
-    """Return the state to show: that of the row, or "silent" without a living worker.
-
-    On this host a run is silent if its process is gone, is a zombie, or has not sent a heartbeat for two
-    minutes; on another host, if it has not sent one for a minute.
-    """
-    if row.state != "running":
-        return row.state
-    age = row.heartbeat_age if row.heartbeat_age is not None else 0.0
-    match process.check_life(row.process):
-        case "dead":
-            return "silent"
-        case "alive":
-            return "silent" if age > SILENT_HERE else "running"
-        case _:
-            return "silent" if age > process.SILENT_ELSEWHERE else "running"
 
 
 def reap_children() -> None:

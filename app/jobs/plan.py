@@ -65,18 +65,6 @@ class ScoreProtocol:
         return f"{sweeps}, {self.documents:,} {self.part} documents, {observed}"
 
 
-STEPS = {"sweep": "sweeps", "mini-batch": "mini-batches", "step": "steps"}  # names of steps, singular and plural
-
-
-def name_step(*runs: Any) -> str:
-    """Return what a step of runs (rows of the store) is: ``sweep`` of all documents, or ``mini-batch``.
-
-    Runs with steps of both kinds, and no run at all, have a ``step``.
-    """
-    kinds = {"sweep" if run.options.get("sweeps_after") == 0 else "mini-batch" for run in runs}
-    return kinds.pop() if len(kinds) == 1 else "step"
-
-
 def find_part(run: Any) -> str:
     """Return the part of the corpus behind the curve of a run (a row of the store): "validation" or "test"."""
     return (run.options.get("protocol") or {}).get("part", TEST)
@@ -163,7 +151,7 @@ class RunOptions:
         Whether the run shares the place with others: each is then trained whole by one process of it.
     tries_widths : bool
         Before the first step, try narrower layers and take the narrowest that are as good
-        (:mod:`app.jobs.width_trials`).
+        (:mod:`app.jobs.training`).
     sweeps_after : int or None
         Mini-batches before the steps that sweep all documents; 0: all steps are sweeps; None: no step is.
     """

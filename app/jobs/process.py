@@ -1,4 +1,4 @@
-"""Start and identify processes, and manage the temporary folders that they own.
+"""Start and identify processes, tell which runs have lost theirs, and manage the temporary folders that they own.
 
 The identity of a process lets others find out later whether it is still alive.  Its number alone does not (numbers are
 reused, and zombies keep theirs), nor does the name of its host (two machines or containers may have the same name).
@@ -15,15 +15,19 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import psutil
 
 from topiary.app.machine import build_python_path
 
+if TYPE_CHECKING:
+    from topiary.store.run_rows import RunRow
+
 log = logging.getLogger("topiary.jobs")
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 CLOCK_STEP = 2.0  # seconds by which two readings of the creation time of one process may differ
+SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
 SILENT_ELSEWHERE = 60.0  # seconds without a sign of a process that cannot be checked from here
 BOOT_STEP = 0.05  # seconds by which two readings of its time since boot may differ
 
@@ -55,6 +59,24 @@ def check_life(identity: dict[str, Any]) -> Literal["alive", "dead", "elsewhere"
         return "dead"
     except psutil.AccessDenied:
         return "unknown"
+
+
+def find_state(row: "RunRow") -> str:
+    """Return the state to show: that of the row, or "silent" without a living worker.
+
+    On this host a run is silent if its process is gone, is a zombie, or has not sent a heartbeat for two
+    minutes; on another host, if it has not sent one for a minute.
+    """
+    if row.state != "running":
+        return row.state
+    age = row.heartbeat_age if row.heartbeat_age is not None else 0.0
+    match check_life(row.process):
+        case "dead":
+            return "silent"
+        case "alive":
+            return "silent" if age > SILENT_HERE else "running"
+        case _:
+            return "silent" if age > SILENT_ELSEWHERE else "running"
 
 
 def _read_boot() -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy
@@ -31,7 +31,7 @@ def list_step_points(
     """Return points after a step: step sizes (mean, 5 % and 95 % quantiles), active topics, ELBO and concentrations.
 
     The sum of r (``r_sum``) and, for every layer, the entropy of the shares of its topics in nats (``share_entropy``)
-    serve to compare several chains, whose topics have other numbers (`app.analysis.recurrence`).
+    serve to compare several chains, whose topics have other numbers (`app.analysis.seeds`).
 
     Layers are counted from 1; step sizes of ``r`` are stored as layer L + 1, where L is the number of layers the run
     will have in the end (``n_layers``), so that each curve belongs to one layer even when layers are added.
@@ -139,7 +139,7 @@ def measure_certainty(kernel: Kernel, state: Any) -> dict[str, Array]:
 
 def describe_event(event: Event) -> str:
     """Return a sentence about a change of the structure, for the list of events."""
-    change = describe_change(event)
+    change = describe_change(convert_event(event))
     pruned = " ".join(f"L{event.layer}:{name + 1}" for name in event.topics)
     return f"{change}, without {pruned}" if pruned else change
 
@@ -166,18 +166,7 @@ def restore_state(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown:
     return kernel.restore(seed, renamed)
 
 
-class WidthChange(Protocol):
-    """A change of the width of a layer, from the engine or the store."""
-
-    @property
-    def layer(self) -> int: ...  # noqa: D102
-    @property
-    def before(self) -> int: ...  # noqa: D102
-    @property
-    def after(self) -> int: ...  # noqa: D102
-
-
-def describe_change(change: WidthChange) -> str:
+def describe_change(change: StructureChange) -> str:
     """Describe how many topics a layer had and has, without naming the pruned ones."""
     if not change.before:
         return f"layer {change.layer} begins with {change.after} topics"

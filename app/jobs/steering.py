@@ -8,13 +8,13 @@ by a fork from before it.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from topiary.app.jobs import control, launcher, logs
+from topiary.app.jobs import control, logs
 from topiary.app.jobs.edit_orders import EditOrder, check_order, check_steerable, find_edit, number_words
 from topiary.app.jobs.forks import find_origin
 from topiary.app.jobs.new_run import request_continuation, request_fork
-from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.jobs.process import find_state
 from topiary.app.machine import find_user
-from topiary.app.names import plural
+from topiary.app.names import STEPS, name_step, plural
 from topiary.store import corpora, edits, runs
 from topiary.store.database import Database
 from topiary.store.edits import APPLIED, WAITING, EditRow, repeat_edit
@@ -72,7 +72,7 @@ def apply_edits(db: Database, run: int, steps: int = MORE, who: str = "") -> Run
     row, waiting = runs.get_run(db, run), [each for each in edits.list_edits(db, run) if each.state == WAITING]
     if not waiting:
         raise Conflict(f"no edit of run {run} waits; add one first")
-    state = launcher.find_state(row)
+    state = find_state(row)
     if state != "finished":
         if state not in ("queued", "running"):
             control.resume_run(db, run, who=who)
@@ -113,7 +113,7 @@ def undo_edit(db: Database, run: int, number: int, who: str = "") -> RunRow:
     length = max(MORE, int(options["minibatches"]) - begin)
     request = request_fork(origin, texts={}, minibatches=length, until=until, name=row.name)
     request = replace(request, edits=[repeat_edit(each, max(1, each.step - begin)) for each in again])
-    if launcher.find_state(row) in ("queued", "running"):
+    if find_state(row) in ("queued", "running"):
         control.stop_run(db, run, who)
     (made,), _ = control.start_runs(db, request, who, f" to undo edit {number} of run {run}")
     return made
@@ -122,7 +122,7 @@ def undo_edit(db: Database, run: int, number: int, who: str = "") -> RunRow:
 def summarize_waiting(row: RunRow, n_edits: int, steps: int = MORE) -> str:
     """Return what happens to edits that were just added to a run, or how to have them made."""
     said = f"{plural(n_edits, 'edit')} of run {row.number}"
-    state = launcher.find_state(row)
+    state = find_state(row)
     if state == "running":
         return f"{said} will be made after the present {name_step(row)}"
     if state == "queued":

@@ -22,8 +22,8 @@ from topiary.app.jobs.estimates import (
     read_latest,
     summarize_estimate,
 )
-from topiary.app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, name_step, read_options
-from topiary.app.names import COMING
+from topiary.app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, read_options
+from topiary.app.names import COMING, name_step
 from topiary.store import checkpoints, corpora, events, points, runs, snapshots
 from topiary.store.checkpoints import Checkpoint
 from topiary.store.database import Database
@@ -277,17 +277,17 @@ class Trainer:
 
     def _choose_widths(self, corpus: "Corpus", module: "RegisteredModel", config: Any) -> Any:
         """Try narrower layers, record the widths to use for good, and return the settings with them."""
-        from topiary.app.jobs import width_trials
+        from topiary.app.jobs import training
         from topiary.engine import settings
 
         claim, row = self.claim, self.claim.row
-        claim.show(f"trying widths of layers, {width_trials.TRIAL_SWEEPS} sweeps each")
-        trials = width_trials.try_widths(corpus, module, config, self.options, claim.beat_if_due)
-        config = replace(config, layers=width_trials.choose_trial(trials).layers)
+        claim.show(f"trying widths of layers, {training.TRIAL_SWEEPS} sweeps each")
+        trials = training.try_widths(corpus, module, config, self.options, claim.beat_if_due)
+        config = replace(config, layers=training.choose_trial(trials).layers)
         self.options = replace(self.options, tries_widths=False)
         runs.record_settings(
             claim.db, row.number, row.attempt, settings=settings.to_json(config), options=self.options.to_json(),
-            event=("widths", width_trials.describe_trials(trials)),
+            event=("widths", training.describe_trials(trials)),
         )  # fmt: skip
         claim.row = runs.get_run(claim.db, row.number)
         return config

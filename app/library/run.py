@@ -15,19 +15,19 @@ from topiary.app.analysis.journal import JournalEntry
 from topiary.app.analysis.shares import find_placed_snapshot
 from topiary.app.export.records import list_all_facts
 from topiary.app.export.topics import add_run_note, list_run_notes
-from topiary.app.jobs import control, launcher, logs, steering
+from topiary.app.jobs import control, logs, steering
 from topiary.app.jobs.control import ENDED, describe_end, follow_run, show_progress
 from topiary.app.jobs.edit_orders import EditOrder, list_steerable
 from topiary.app.jobs.edit_previews import find_hints, preview_edit
 from topiary.app.jobs.estimates import choose_headline, read_latest
 from topiary.app.jobs.forks import find_origin, format_default
 from topiary.app.jobs.new_run import request_fork
-from topiary.app.jobs.plan import STEPS, name_step
+from topiary.app.jobs.process import find_state
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.topic_guide import convert_guide, read_guide
-from topiary.app.names import BROKEN
-from topiary.app.views.run_facts import format_estimate
+from topiary.app.names import BROKEN, STEPS, name_step
 from topiary.app.views.steer import suggest_edits
+from topiary.app.views.text import format_estimate
 from topiary.store import events, notes, snapshots
 from topiary.store import points as run_points
 from topiary.store.errors import NotFound
@@ -91,7 +91,7 @@ class Run(RunBridges, RunEvidence):
     @property
     def state(self) -> str:
         """One of "queued", "running", "paused", "stopped", "finished", "failed", or "silent" (no worker)."""
-        return launcher.find_state(self._row)
+        return find_state(self._row)
 
     @property
     def name(self) -> str:
@@ -157,7 +157,7 @@ class Run(RunBridges, RunEvidence):
         named = f"{row.name}, " if row.name else ""
         best = choose_headline(row, read_latest(self._opened.db, self.number))
         result = "" if best is None else f", {best.name} {format_estimate(best)}"
-        progress = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} {STEPS[name_step(row)]}{result}"
+        progress = f"{find_state(row)}, {row.minibatch:,} of {row.planned:,} {STEPS[name_step(row)]}{result}"
         return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {progress}"
 
     def wait(self, *, progress: bool | Watcher = False, timeout: float | None = None) -> Self:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from topiary.app.analysis.document_table import make_title
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.passages import find_word, find_word_uses
 from topiary.app.analysis.read_hierarchy import find_snapshot_at
-from topiary.app.analysis.word_use import find_word, find_word_uses
 from topiary.engine.lens.moments import Weighting
 from topiary.store import columns, corpora, runs
 from topiary.store.corpus_rows import DATE

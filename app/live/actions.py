@@ -1,5 +1,7 @@
 """The changes that a visitor may make to the store, each in a short write transaction.
 
+Visitors are analysts, who may change the store, and viewers, who may only read it.
+
 Pages read through a read-only connection; only this module of the web application writes.
 Every method may wait for the database, so pages call them through ``context.later``.
 """
@@ -12,6 +14,7 @@ from functools import partial
 from subprocess import Popen
 from threading import Event, Lock, Thread
 from time import monotonic
+from typing import Literal
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -33,7 +36,6 @@ from topiary.app.jobs.run_rules import RunRequest
 from topiary.app.jobs.uploads import Downloads, Uploads
 from topiary.app.live.feed import LEAVING, Feed
 from topiary.app.live.predictions import MapJobs
-from topiary.app.live.visitor import NotAllowed, Visitor
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, events, full_text, notes, runs
 from topiary.store.corpus_rows import CorpusColumn, CorpusRow
@@ -45,8 +47,51 @@ from topiary.store.snapshots import SnapshotRow
 
 INDEX_PAUSE = 30.0  # seconds between two checks for corpora without an index
 IMPORT_PAUSE = 60.0  # seconds after an import, whose process makes the index
+SHOWN_LETTERS = 6  # of a login's name in logs
 
+Role = Literal["analyst", "viewer"]
 index_log = logging.getLogger("topiary.indexing")
+
+
+class NotAllowed(ValueError):  # noqa: N818 - a sentence for the visitor, no fault of the program
+    """An error: a viewer requested a change; its message is one sentence for the visitor."""
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """The visitor who opened a session.
+
+    Attributes
+    ----------
+    role : {"analyst", "viewer"}
+        The role at the beginning of the session, which the page shows.
+    address : str
+        The browser's address as the server sees it; empty if unknown.
+    login : str
+        The name of the login; empty if the server has no password.
+    find_role : () -> role or None
+        Looks up the current role, None once the login has ended.  If not given, the role never changes.
+    """
+
+    role: Role = "analyst"
+    address: str = ""
+    login: str = ""
+    find_role: Callable[[], Role | None] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def role_now(self) -> Role | None:
+        """The current role; None once the login has ended."""
+        return self.role if self.find_role is None else self.find_role()
+
+    @property
+    def only_looks(self) -> bool:
+        """True if changes are refused."""
+        return self.role_now != "analyst"
+
+    def __str__(self) -> str:
+        """Return the visitor's name for logs."""
+        login = f" (login {self.login[:SHOWN_LETTERS]})" if self.login else ""
+        return f"{self.role} in the browser at {self.address or 'an unknown address'}{login}"
 
 
 class Indexing:

@@ -2,30 +2,30 @@
 
 A single thread queries the store every 0.4 s, caches the answer, and notifies the sessions through their documents.
 A session's callback only reads from memory; a slow session is not called again before it has answered, and then gets
-all changes since in one call.
+all changes since in one call: at most one call is pending, and ticks that arrive meanwhile are merged.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.notes import read_topic_notes
+from topiary.app.analysis.notes import group_by_topic
 from topiary.app.analysis.reader import StoreReader
-from topiary.app.jobs import launcher, progress
+from topiary.app.jobs import progress
 from topiary.app.jobs.estimates import read_latest
 from topiary.app.jobs.gallery import choose_run, is_of_gallery
+from topiary.app.jobs.process import find_state
 from topiary.app.live.cache import MOST_POINT_BYTES, Cache, History, InferenceCache, SharedMemory
 from topiary.app.live.predictions import PredictionCache
-from topiary.app.live.ticks import SessionListeners, Tick
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, points, runs, snapshots
 from topiary.store import notes as annotations
@@ -46,9 +46,91 @@ MOST_POINTS = 4_000_000  # in all cached histories together; a point takes 32 by
 LEAST_HISTORIES = 24  # cached regardless of their size
 LABELLINGS = 4  # corpora whose labels are cached
 SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
+RING_AGAIN = 10.0  # seconds after which a session that has not answered is called again
 TROUBLE = (StoreError, SQLAlchemyError, OSError)
 
 log = logging.getLogger("topiary.feed")
+Ring: TypeAlias = Callable[[Callable[[], None]], None]  # schedules a call in a session
+
+
+@dataclass(frozen=True)
+class Tick:
+    """The changes since the last tick, as numbers of runs.
+
+    Attributes
+    ----------
+    rows : runs whose row changed, or that were added or deleted
+    points : runs whose history has more points or a new epoch
+    snapshots : runs with a newer snapshot (its hierarchy is in the cache if a session shows the newest one)
+    labels : runs with a renamed topic, or with new or changed notes on their topics or on documents of their corpus
+    """
+
+    rows: frozenset[int] = frozenset()
+    points: frozenset[int] = frozenset()
+    snapshots: frozenset[int] = frozenset()
+    labels: frozenset[int] = frozenset()
+
+    def __or__(self, other: "Tick") -> "Tick":
+        """Return the changes of both ticks."""
+        return Tick(
+            self.rows | other.rows,
+            self.points | other.points,
+            self.snapshots | other.snapshots,
+            self.labels | other.labels,
+        )
+
+
+class _SessionListener:
+    """A session with at most one pending call; ticks that arrive meanwhile are merged."""
+
+    def __init__(self, ring: Ring, callback: Callable[[Tick], None]) -> None:
+        self._ring = ring
+        self._callback = callback
+        self._lock = Lock()
+        self._pending: Tick | None = None
+        self._called_at = 0.0
+
+    def wake(self, tick: Tick) -> None:
+        with self._lock:
+            is_called = self._pending is not None and monotonic() - self._called_at < RING_AGAIN
+            self._pending = tick if self._pending is None else self._pending | tick
+            if is_called:
+                return
+            self._called_at = monotonic()
+        self._ring(self._run)
+
+    def _run(self) -> None:
+        with self._lock:
+            tick, self._pending = self._pending, None
+        if tick is not None:
+            self._callback(tick)
+
+
+class SessionListeners:
+    """The sessions to notify.  Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._all: dict[int, _SessionListener] = {}
+
+    def add(self, ring: Ring, callback: Callable[[Tick], None]) -> Callable[[], None]:
+        """Add a session: each tick calls ``ring(call)``, and ``call()`` passes it to ``callback``; return a remover."""
+        listener = _SessionListener(ring, callback)
+        with self._lock:
+            self._all[id(listener)] = listener
+
+        def end() -> None:
+            with self._lock:
+                self._all.pop(id(listener), None)
+
+        return end
+
+    def wake(self, tick: Tick) -> None:
+        """Notify every session."""
+        with self._lock:
+            listeners = tuple(self._all.values())
+        for listener in listeners:
+            listener.wake(tick)
 
 
 class Feed:
@@ -275,9 +357,9 @@ class Feed:
 
     def relabel(self, run: int) -> None:
         """Read the names and notes of a run's topics again and notify every session."""
-        labels = annotations.list_labels(self.db, run).items()
-        names = {Node(layer, topic - 1): text for (layer, topic), text in labels if text}
-        notes = read_topic_notes(self.db, run)
+        remarks = annotations.read_remarks(self.db, run)
+        names = {Node(layer, topic - 1): text for (layer, topic), text in remarks.names.items() if text}
+        notes = group_by_topic(remarks.notes)
         self._hierarchies.change(
             lambda key, hierarchy: replace(hierarchy, labels=names, notes=notes) if key[0] == run else hierarchy
         )
@@ -341,7 +423,7 @@ class Feed:
 
     def _replace_rows(self, rows: dict[int, RunRow]) -> set[int]:
         """Replace the cached rows; return the runs that have changed, appeared or disappeared."""
-        states = {n: launcher.find_state(row) for n, row in rows.items()}
+        states = {n: find_state(row) for n, row in rows.items()}
         with self._lock:
             old, old_states = self._rows, self._states
             self._rows, self._states = rows, states  # oldest first

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from panel.viewable import Viewable
-
 from topiary.app.analysis.errors import ReadError
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity
+from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.predictions import Classified
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.runs import make_fork_tab
@@ -23,7 +21,7 @@ from topiary.app.views.classes.class_report import (
     draw_prediction_progress,
     draw_waiting,
 )
-from topiary.app.views.runs.notices import explain_missing_run
+from topiary.app.views.runs.run_list import explain_missing_run
 from topiary.app.views.tree.opening import choose_threshold
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.settings import SettingError
@@ -199,10 +197,4 @@ class ClassesPage(MessagePart):
 
     @on("topic")
     def _explore(self, topic: Node) -> None:
-        selection = {"layer": topic.layer, "topic": topic.column + 1, "roots": (format_identity(topic),)}
-        self._put(page="explore", tab="", **selection)
-
-
-def build_classes_page(context: Context) -> Viewable:
-    """Build the page about the classes that a run predicts."""
-    return ClassesPage(context).board
+        self._open_topic(topic)

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.analysis.carry import CarriedTopic, summarize_carrying
 from topiary.app.analysis.comparison import (
@@ -29,17 +28,26 @@ from topiary.app.analysis.seeds import (
     measure_seed_spread,
 )
 from topiary.app.export import comparison as files
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages import compare_reading
 from topiary.app.pages.compare_reading import SIDE_BY_NAME, SIDE_NAMES
 from topiary.app.pages.components import Board, Message, TreeView
 from topiary.app.pages.curves import CompareCurves
 from topiary.app.pages.messages import LatestRequest, TreePage, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
-from topiary.app.views.compare import head, lead, summary, table
-from topiary.app.views.compare.head import ComparedRun, HeadFacts, draw_coherence, draw_head, draw_status
+from topiary.app.views.compare import head, summary, table
+from topiary.app.views.compare.head import (
+    ComparedRun,
+    HeadFacts,
+    LeadFacts,
+    describe_yardsticks,
+    draw_coherence,
+    draw_head,
+    draw_lead,
+    draw_status,
+    draw_strip,
+)
 from topiary.app.views.compare.labels import choose_class, draw_labels
-from topiary.app.views.compare.lead import LeadFacts, describe_yardsticks, draw_lead, draw_strip
 from topiary.app.views.compare.moved import draw_moved
 from topiary.app.views.compare.summary import (
     SeedVerdict,
@@ -69,11 +77,6 @@ _WATCHED = (  # fields of the view; a change of one draws the page again
     "threshold", "most", "sort", "listed", "pairs", "identical", "axis", "label", "whole",
 )  # fmt: skip
 _REFETCHED = frozenset(("run", "snapshot", "partner", "partner_snapshot", "page"))
-
-
-def build_compare_page(context: Context) -> Viewable:
-    """Build the page of one session."""
-    return ComparePage(context).page
 
 
 class ComparePage(TreePage):
@@ -409,11 +412,11 @@ class ComparePage(TreePage):
     def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
         one_run = comparison.a.run == comparison.b.run
         self._pair.html = (
-            lead.draw_pair(
+            head.draw_pair(
                 comparison, selected, one_run=one_run, drawn=not self._is_whole or selected in self._drawn_pairs
             )
             if selected
-            else lead.NOTHING
+            else head.NOTHING
             if self._is_whole
             else ""
         )

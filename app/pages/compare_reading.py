@@ -10,7 +10,7 @@ from topiary.app.pages.messages import list_moments
 from topiary.app.pages.session import Context
 from topiary.app.views.compare.labels import LabelAccuracy
 from topiary.app.views.explore.controls import SnapshotOption
-from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
+from topiary.app.views.runs.run_list import explain_missing_run, explain_no_topics
 from topiary.store import corpora, points
 from topiary.store.run_rows import RunRow
 

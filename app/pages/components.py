@@ -1,4 +1,4 @@
-"""The browser components that pages are built from, each with its code in ``assets/js``.
+"""The browser components that pages are built from, and the callouts of the demo, each with its code in ``assets/js``.
 
 The code is served as a file, so that the browser loads it in parallel, once for all components of a class, and runs
 it unchanged; code sent inside the document would be translated again for every component.
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import panel as pn
@@ -26,6 +26,11 @@ CHANGES = (
     "steer", "apply-edits", "undo-edit",
     "kind", "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip
+
+# Selectors of the things at which callouts point.
+_TOPICS = [".tp-node.tp-root", ".tp-tile[aria-level='1']", ".ex-rows button"]  # in a tree, as tiles, on phones
+_DOCUMENTS = ".ex-documents"
+_ADD_BUTTON, _RUNS_LINK = "[data-do='add']", ".tp-nav [data-page='runs']"
 
 _viewer_checks: "WeakKeyDictionary[Any, Callable[[], bool]]" = WeakKeyDictionary()
 
@@ -57,7 +62,7 @@ Message = dict[str, Any]
 class Component(JSComponent):
     """A component with browser code from ``assets/js``, whose messages are passed on to Python.
 
-    A subclass sets ``_bundle`` to its file.
+    A subclass sets ``_bundle`` to its file, and ``_acts`` to False if its messages have no action ``do``.
 
     Parameters
     ----------
@@ -68,6 +73,7 @@ class Component(JSComponent):
     """
 
     sheets = param.List(default=[], item_type=str)
+    _acts = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -90,7 +96,7 @@ class Component(JSComponent):
 
         The check of the visitor's role relies on nothing that the browser can set.
         """
-        if not isinstance(data, dict):
+        if not isinstance(data, dict) or (self._acts and not isinstance(data.get("do"), str)):
             return
         if data.get("do") in CHANGES and self._only_looks():
             return
@@ -108,9 +114,6 @@ class Component(JSComponent):
     def _component_resource_path(cls, esm_path: str | PathLike[str], compiled: bool | str) -> str:  # noqa: ARG003, FBT001
         """Return the URL of the code; it changes with the code, so browsers may cache the file forever."""
         return make_asset_url(Path(esm_path))
-
-
-__all__ = ["Board", "Message"]
 
 
 class Board(Component):
@@ -143,10 +146,6 @@ class Board(Component):
     def fetch_file(self, url: str, name: str) -> None:
         """Let the browser download a file from an address of this server."""
         self._send_msg({"fetch": url, "name": name})
-
-    def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("do"), str):
-            super()._handle_msg(data)
 
 
 _LEAST_PIXELS = 50  # width and height of a window; a smaller one is about to appear or disappear
@@ -193,10 +192,6 @@ class TreeView(Component):
         """Let the browser convert an SVG text into a PNG, at up to three times its size, and download it."""
         self._send_msg({"paint": True, "name": name, "text": svg, "size": [width, height]})
 
-    def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("do"), str):
-            super()._handle_msg(data)
-
 
 def read_aspect(message: Mapping[str, Any], before: float) -> float | None:
     """Return width / height of a tree's window from a message with its size.
@@ -214,3 +209,47 @@ def read_window(message: Mapping[str, Any]) -> tuple[float, float]:
     """Return width and height of a window from a message that has them, in steps of a few pixels."""
     width, height = (max(200.0, min(4000.0, message[side] // _STEP * _STEP)) for side in ("width", "height"))
     return width, height
+
+
+class Callouts(Component):
+    """A component of no size that shows one callout at a time, over the page.
+
+    A visitor closes a callout with its button, with Escape, or by doing what it says; the browser remembers how many
+    have been closed.  The next one comes when the thing that it points at is on screen.
+
+    Parameters
+    ----------
+    active : bool
+        Whether the run on screen is one of the demo.
+    steps : list of dict
+        For each callout its heading and text, the selectors ``at`` of the things that it may point at, the first seen
+        of which counts, and the ``sides`` of the thing, in the order in which a place for the callout is looked for.
+    """
+
+    active = param.Boolean(default=False)
+    steps = param.List(default=[], item_type=dict)
+
+    _bundle = find_asset("js/callouts.js")
+    _steps: ClassVar[list[dict[str, Any]]] = [
+        {
+            "heading": "Click a topic",
+            "text": "Each large box is a broad topic; the boxes in it, or below it, are what it is made of.",
+            "at": _TOPICS,
+            "sides": ["left", "below", "above", "right"],
+        },
+        {
+            "heading": "Read its documents",
+            "text": "These documents use the topic most: they show what its words mean.",
+            "at": [_DOCUMENTS],
+            "sides": ["left", "above", "below", "right"],
+        },
+        {
+            "heading": "Add your own",
+            "text": "Texts, PDF files, tables, mail and more. They stay on this machine.",
+            "at": [_ADD_BUTTON, _RUNS_LINK],
+            "sides": ["below", "above", "left", "right"],
+        },
+    ]
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**({"steps": self._steps} | params), width=0, height=0, margin=0)

@@ -10,9 +10,9 @@ import panel as pn
 from panel.viewable import Viewable
 
 from topiary.app.jobs.estimates import ESTIMATE_NAMES, POINT, find_burn_in, find_estimate_name
-from topiary.app.jobs.plan import STEPS, describe_protocol, find_part, name_step
+from topiary.app.jobs.plan import describe_protocol, find_part
 from topiary.app.live.cache import History, PointColumns
-from topiary.app.names import COMING
+from topiary.app.names import COMING, STEPS, name_step
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context

@@ -7,9 +7,9 @@ import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from topiary.app.analysis.hierarchy import format_identity, parse_identities
+from topiary.app.analysis.hierarchy import parse_identities
 from topiary.app.analysis.inference import MOST
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.components import Board
 from topiary.app.pages.documents_reading import (
     DocumentKind,
@@ -33,9 +33,9 @@ from topiary.app.pages.map_tab import MapTab
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.notes import DocumentNotes
 from topiary.app.pages.session import Context, to_query
-from topiary.app.views.documents import documents_form as form
+from topiary.app.views.documents import placed_document as form
 from topiary.app.views.documents.document_table import draw_reading
-from topiary.app.views.documents.documents_form import (
+from topiary.app.views.documents.placed_document import (
     BETWEEN,
     FORM,
     MAP,
@@ -43,10 +43,10 @@ from topiary.app.views.documents.documents_form import (
     ListedDocument,
     NeighbourChoice,
     draw_neighbours,
+    draw_placed_document,
 )
-from topiary.app.views.documents.placed_document import draw_placed_document
 from topiary.app.views.explore.detail import cut_excerpt
-from topiary.app.views.runs.notices import explain_missing_run
+from topiary.app.views.runs.run_list import explain_missing_run
 from topiary.app.views.text import escape
 from topiary.app.views.theme import PAGE
 from topiary.engine.hierarchy import paths
@@ -74,11 +74,6 @@ _WATCHED = (
 _NO_TOPICS = "This run has no topics yet; documents can be placed after its first snapshot."
 COMPILING = "Compiling the kernels that place documents, about 20 s, once on this machine …"
 LOADING = "Loading the kernels that place documents, a few seconds, once since the server started …"
-
-
-def build_documents_page(context: Context) -> Viewable:
-    """Build the page of one session."""
-    return DocumentsPage(context).page
 
 
 class DocumentsPage(MessagePart):
@@ -412,8 +407,7 @@ class DocumentsPage(MessagePart):
 
     @on("explore")
     def _explore(self, topic: Node) -> None:
-        roots = (format_identity(topic),)
-        self._put(page="explore", layer=topic.layer, topic=topic.column + 1, roots=roots, tab="")
+        self._open_topic(topic)
 
     @on("again")
     def _place_again(self) -> None:

@@ -25,17 +25,16 @@ from topiary.app.analysis.shares import RankedDocuments, explain_no_shares, find
 from topiary.app.analysis.topic_images import draw_picture_uri
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.errors import IngestError
-from topiary.app.ingest.new_documents import read_new_text
+from topiary.app.ingest.new_documents import Span, read_new_text
 from topiary.app.ingest.source import Unreadable
 from topiary.app.ingest.text.encodings import find_marked_encoding
 from topiary.app.live.feed import TROUBLE
 from topiary.app.pages.filters import open_documents
 from topiary.app.pages.session import LONGEST_QUERY, Context
 from topiary.app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
-from topiary.app.views.documents.documents_form import ListedDocument, SearchState
-from topiary.app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
+from topiary.app.views.documents.placed_document import ListedDocument, PlacedDocument, SearchState, TextReading
 from topiary.app.views.explore.detail import cut_excerpt
-from topiary.app.views.filters import describe_moment
+from topiary.app.views.text import describe_moment
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy import paths
 from topiary.engine.hierarchy.paths import cut_shares
@@ -362,8 +361,7 @@ def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: Pla
     (topics,) = inference.place_texts([document.word_counts])
     counted = document.word_counts
     reading = TextReading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
-    spans = [WordSpan(*span) for span in counted.spans]
-    answer = _make_answer(hierarchy, inference, topics, document.title, document.text, spans)
+    answer = _make_answer(hierarchy, inference, topics, document.title, document.text, counted.spans)
     return answer._replace(reading=reading)
 
 
@@ -372,7 +370,7 @@ def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInf
     (document,) = corpora.read_documents(context.db, corpus, [number])
     (topics,) = inference.place_documents(corpora.read_counts(context.db, corpus, [number]), [number])
     text = inference.rules.wording.prepare_text(document.text)  # prepared as for counting, so that the spans fit
-    spans = [WordSpan(*span) for span in inference.rules.count(text).spans]
+    spans = inference.rules.count(text).spans
     answer = _make_answer(hierarchy, inference, topics, _entitle(document), text, spans)
     return answer._replace(document=number, label=document.label or "")
 
@@ -383,7 +381,7 @@ def _make_answer(
     placed: DocumentTopics,
     title: str,
     text: str,
-    spots: list[WordSpan],
+    spots: Sequence[Span],
 ) -> PlacedDocument:
     """Return a placed document as the page shows it, without its number, label and reading."""
     phi = inference.topics.phi

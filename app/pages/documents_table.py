@@ -32,7 +32,7 @@ from topiary.app.views.documents.document_table import (
     draw_reader_bar,
     draw_table,
 )
-from topiary.app.views.documents.documents_form import MAP
+from topiary.app.views.documents.placed_document import MAP
 from topiary.app.views.text import end_sentence, escape
 
 COMPILING = "The strongest topics follow when their code is compiled (about 20 s, only once on this machine) …"

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.analysis.filters import Condition
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
@@ -41,9 +40,8 @@ from topiary.app.pages.refining import CloserLooks, CorpusRefiner
 from topiary.app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from topiary.app.pages.seeds import SeedReader
 from topiary.app.pages.session import CHOICES, DEFAULTS, Context
-from topiary.app.pages.topic_documents import TopicDocuments, TopicTrends
-from topiary.app.pages.topic_names import NameProposer
-from topiary.app.views.documents.documents_form import MAP
+from topiary.app.pages.topic_documents import NameProposer, TopicDocuments, TopicTrends
+from topiary.app.views.documents.placed_document import MAP
 from topiary.app.views.explore.cards import (
     SearchResult,
     TopicMarks,
@@ -55,10 +53,12 @@ from topiary.app.views.explore.cards import (
 from topiary.app.views.explore.controls import (
     ControlState,
     describe_tree,
+    draw_column_topics,
     draw_controls,
     draw_map_foot,
     draw_map_legend,
     draw_rows,
+    draw_selection,
     draw_share_bar,
     draw_tiles_foot,
     draw_tree_foot,
@@ -71,12 +71,10 @@ from topiary.app.views.explore.detail import (
     ONLY_ROOT,
     NameOffer,
     PanelState,
-    draw_column_topics,
     draw_missing_topic,
     draw_small_trends,
     draw_topic,
 )
-from topiary.app.views.filters import draw_selection
 from topiary.app.views.save_dialogs import ReportScope, list_report_scopes
 from topiary.app.views.tree.layout import WIDE
 from topiary.app.views.tree.map_svg import MapChoice, draw_map
@@ -112,11 +110,6 @@ _RECUT = ("roots", "direction", "part")  # a change of one of these resets the n
 _TREE_FIELDS = ("roots", "closed", "most", "threshold", "detail", "direction", "part", "sure")
 # fields of the view that choose the part of the graph to draw
 _CUT_FIELDS = {"roots", "closed", "hidden", "most", "threshold", "detail", "direction", "part", "light", "sure"}
-
-
-def build_explore_page(context: Context) -> Viewable:
-    """Build the page of one session."""
-    return ExplorePage(context).page
 
 
 class ExplorePage(TreePage):
@@ -310,17 +303,10 @@ class ExplorePage(TreePage):
         is_apart = {*everywhere} <= {*self._view.hidden}
         self._put(hidden=() if is_apart else tuple(dict.fromkeys((*self._view.hidden, *everywhere))))
 
-    @on("list")
-    def _toggle_list(self) -> None:
-        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), LISTED)))
-
-    @on("wide")
-    def _toggle_wide(self) -> None:
-        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), ONLY_TREE)))
-
-    @on("rest")
-    def _toggle_rest(self) -> None:
-        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), WHOLE)))
+    @on("list", "wide", "rest")
+    def _toggle_part(self, do: str) -> None:
+        part = {"list": LISTED, "wide": ONLY_TREE, "rest": WHOLE}[do]
+        self._put(tab="-".join(toggle_identity(split_tab(self._view.tab), part)))
 
     @on("direction", "part")
     def _choose_part(self, do: str, value: str) -> None:

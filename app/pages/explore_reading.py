@@ -4,15 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.word_use import cut_passage
+from topiary.app.analysis.passages import cut_passage
 from topiary.app.export import trees
 from topiary.app.pages.components import TreeView
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.cards import FoundDocument, SearchResult, WordPassage, WordPassages
 from topiary.app.views.explore.detail import cut_excerpt
-from topiary.app.views.palette import LIGHT
-from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
+from topiary.app.views.runs.run_list import explain_missing_run, explain_no_topics
 from topiary.app.views.text import break_lines
+from topiary.app.views.theme import LIGHT
 from topiary.app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
 from topiary.app.views.tree.opening import USUAL, find_opening_threshold
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, describe_sure, draw_tree, list_ancestors

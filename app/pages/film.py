@@ -9,18 +9,17 @@ import param
 from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.export.film import measure_changes, render_film
+from topiary.app.export.film import draw_track, measure_changes, place_moments, render_film
 from topiary.app.jobs.gallery import is_of_gallery
-from topiary.app.jobs.plan import name_step
 from topiary.app.live.cache import History
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.machine import find_asset
+from topiary.app.names import name_step
 from topiary.app.pages.components import Component, Message
 from topiary.app.pages.messages import MessagePart, list_moments, on
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.controls import SnapshotOption
 from topiary.app.views.runs.curves import thin_points
-from topiary.app.views.runs.film_track import draw_track, place_moments
 from topiary.app.views.text import format_percent
 from topiary.app.views.tree.picture import TreeChoice
 
@@ -73,10 +72,6 @@ class FilmBar(Component):
     def hand_over(self, name: str, text: str) -> None:
         """Let the browser download a text as an HTML file."""
         self._send_msg({"name": name, "text": text})
-
-    def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("do"), str):
-            super()._handle_msg(data)
 
 
 class Film(MessagePart):

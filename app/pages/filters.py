@@ -3,17 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from topiary.app.analysis.errors import ReadError
-from topiary.app.analysis.filters import Condition
+from topiary.app.analysis.filters import Condition, SelectedShares
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.reader import RunDocuments
 from topiary.app.analysis.topic_reader import PlacedTopics
 from topiary.app.analysis.trends import measure_shares
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context, View
-from topiary.engine.contract import FloatArray
 from topiary.store import corpora, runs
 from topiary.store.corpus_rows import CorpusRow
 from topiary.store.errors import StoreError
@@ -55,32 +53,6 @@ def add_condition(view: View, text: str) -> None:
     """Add a condition to those of the view."""
     if "=" in text[1:] and text not in view.where:
         view.param.update(where=(*view.where, text[:_LONGEST]), table_page=1)
-
-
-class SelectedShares(NamedTuple):
-    """The shares of topics in the documents that meet the conditions of a view.
-
-    Attributes
-    ----------
-    where : tuple of str
-        The conditions.
-    shares : tuple of (K_l,) arrays
-        By layer; empty after an error.
-    selected, documents : int
-        Documents that meet the conditions, and all of the corpus.
-    fault : str
-        Why there are no shares, as a sentence.
-    moment : str
-        The step that the shares are of if that is not the newest one; may be empty.
-    """
-
-    snapshot: int
-    where: tuple[str, ...]
-    shares: tuple[FloatArray, ...] = ()
-    selected: int = 0
-    documents: int = 0
-    fault: str = ""
-    moment: str = ""
 
 
 class SelectionReader:

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Board
@@ -62,6 +61,7 @@ class GuidePage(MessagePart):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.board = Board(on_message=self.handle)
+        self.page = pn.Column(self.board, sizing_mode="stretch_width", margin=0)
         self._groups = list_chapters()
         self._chapters = {name for titles in self._groups.values() for name in titles}
         self._query, self._heading, self._jumps = "", "", 0
@@ -100,11 +100,6 @@ class GuidePage(MessagePart):
     def _search(self, query: str) -> None:
         self._query = query
         self._draw()
-
-
-def build_guide_page(context: Context) -> Viewable:
-    """Build the page with the guide."""
-    return pn.Column(GuidePage(context).board, sizing_mode="stretch_width", margin=0)
 
 
 def _read_chapter(name: str) -> str:

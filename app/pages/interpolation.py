@@ -13,8 +13,8 @@ from topiary.app.pages.components import Board
 from topiary.app.pages.documents_reading import DocumentSearch, Failure, LineEnds, choose_pair, place_ends, try_work
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
-from topiary.app.views.documents import documents_form as form
-from topiary.app.views.documents.documents_form import draw_line
+from topiary.app.views.documents import placed_document as form
+from topiary.app.views.documents.placed_document import draw_line
 from topiary.app.views.explore.detail import cut_excerpt
 from topiary.app.views.text import escape
 

@@ -24,7 +24,6 @@ from topiary.app.analysis.typical import (
 from topiary.app.pages.documents_reading import TableRequest
 from topiary.app.pages.filters import open_documents
 from topiary.app.pages.session import Context
-from topiary.app.views.document_map import PackedMap, pack_map
 from topiary.app.views.documents.map_page import (
     DateHistogram,
     GroupChoice,
@@ -33,10 +32,12 @@ from topiary.app.views.documents.map_page import (
     MapColours,
     MapLegend,
     MapSelection,
+    PackedMap,
     TopicCount,
+    pack_map,
 )
-from topiary.app.views.palette import LIVE
-from topiary.app.views.runs.notices import explain_missing_run
+from topiary.app.views.runs.run_list import explain_missing_run
+from topiary.app.views.theme import LIVE
 from topiary.app.views.tree.map_svg import Family, assign_hues
 from topiary.engine.contract import Array
 from topiary.engine.document_map.areas import BoundedMap, TopicPlace, find_places

@@ -14,7 +14,7 @@ from topiary.app.analysis.hierarchy import format_identity, parse_identity
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
 from topiary.app.jobs.progress import Notice
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.machine import find_asset
 from topiary.app.pages.components import Board, Component, Message
 from topiary.app.pages.documents_reading import Failure, TableRequest, try_work
@@ -23,7 +23,6 @@ from topiary.app.pages.map_reading import MapAnswer, MapRequest, find_typical, r
 from topiary.app.pages.messages import LatestRequest, MessagePart, on
 from topiary.app.pages.saving import TableSaver
 from topiary.app.pages.session import Context
-from topiary.app.views.documents.documents_form import BETWEEN, FORM, MAP
 from topiary.app.views.documents.map_page import (
     BesideMap,
     MapHead,
@@ -32,6 +31,7 @@ from topiary.app.views.documents.map_page import (
     draw_map_head,
     draw_map_legend,
 )
+from topiary.app.views.documents.placed_document import BETWEEN, FORM, MAP
 from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node
 
@@ -44,7 +44,7 @@ class MapView(Component):
     Parameters
     ----------
     url : str
-        Address of the bytes of :class:`app.views.document_map.PackedMap`, which changes with them; "" without a map.
+        Address of the bytes of a :class:`app.views.documents.map_page.PackedMap`, which changes with them; "" for none.
     hues : list of int
         Colour of each code of a point: the number of a ``--tp-hue``, or 0 for grey.
     captions : list of dict
@@ -84,10 +84,6 @@ class MapView(Component):
     def answer_hover(self, point: int, text: str) -> None:
         """Show a text at a point, if the pointer is still there."""
         self._send_msg({"point": point, "text": text})
-
-    def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("do"), str):
-            super()._handle_msg(data)
 
 
 def read_polygon(message: Message) -> FloatArray | None:
@@ -336,8 +332,7 @@ class MapTab(MessagePart):
 
     @on("explore")
     def _explore(self, topic: Node) -> None:
-        roots = (format_identity(topic),)
-        self._put(page="explore", layer=topic.layer, topic=topic.column + 1, roots=roots, tab="")
+        self._open_topic(topic)
 
     @on("trends")
     def _show_trends(self) -> None:

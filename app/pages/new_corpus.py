@@ -28,8 +28,6 @@ from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import Context
 from topiary.app.views.runs.corpus_form import (
     CorpusFacts,
-    ImportState,
-    InspectionState,
     UploadState,
     draw_corpora,
     draw_corpus_form,
@@ -350,19 +348,9 @@ class NewCorpusForm(MessagePart):
         """Draw the progress of the import if there is one, otherwise the form."""
         if self._import is not None:
             status = self._status
-            self.board.html = wrap_page(
-                draw_import(
-                    ImportState(
-                        status.words,
-                        status.share,
-                        tuple(map(reword_options, status.notes)),
-                        reword_options(status.error),
-                        self._corpus,
-                        self._record,
-                        status.appended,
-                    )
-                )
-            )
+            notes = tuple(reword_options(note) for note in status.notes)
+            status = replace(status, notes=notes, error=reword_options(status.error))
+            self.board.html = wrap_page(draw_import(status, self._corpus, self._record))
             return
         _, errors = self._read_options()
         target = self._find_corpus(self._into)
@@ -384,10 +372,11 @@ class NewCorpusForm(MessagePart):
         )
         self.board.html = wrap_page(form, draw_corpora(self._corpora))
 
-    def _describe_inspection(self) -> InspectionState:
+    def _describe_inspection(self) -> InspectionStatus:
+        """Return the progress of the inspection; the last report stays until the next is ready."""
         status = self._progress
         words = "" if status.over else status.words
-        return InspectionState(words, status.share, self._report, reword_options(status.error))
+        return replace(status, words=words, report=self._report, error=reword_options(status.error))
 
     def _list_targets(self) -> list[FormField]:
         """Return the field that chooses between a new corpus and appending to one; empty if there is no corpus."""

@@ -18,7 +18,7 @@ from topiary.app.analysis.refinements import (
 )
 from topiary.app.ingest.refining import LEAST_DOCUMENTS, RefineError
 from topiary.app.jobs.run_rules import NewRunError, RunRequest
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.filters import find_placed, open_documents
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import ANOTHER_RUN, FROM_DOCUMENTS, Context

@@ -8,17 +8,15 @@ from functools import partial
 from typing import Any
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import measure_coherence
-from topiary.app.analysis.recurrence import find_seed_groups
+from topiary.app.analysis.seeds import find_seed_groups
 from topiary.app.jobs import progress
 from topiary.app.jobs.demo import find_corpus
 from topiary.app.jobs.estimates import choose_headline
 from topiary.app.jobs.forks import LABEL_MODEL
 from topiary.app.jobs.progress import Notice
-from topiary.app.live.feed import TROUBLE, find_usual_run
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import TROUBLE, Tick, find_usual_run
 from topiary.app.pages.components import Board
 from topiary.app.pages.form_fields import reword_options
 from topiary.app.pages.messages import MessagePart, delete_run, on
@@ -27,7 +25,6 @@ from topiary.app.pages.new_run import ForkRequest, NewRunForm
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.markup import draw_icon, draw_select
 from topiary.app.views.runs.corpus_form import ImportFacts, draw_imports
-from topiary.app.views.runs.notices import draw_missing_run, draw_no_run
 from topiary.app.views.runs.run_list import (
     AT_ONCE,
     LATE,
@@ -39,6 +36,8 @@ from topiary.app.views.runs.run_list import (
     WaitFacts,
     draw_empty_store,
     draw_marked,
+    draw_missing_run,
+    draw_no_run,
     draw_preparation,
     draw_rest,
     draw_run_choice,
@@ -335,11 +334,6 @@ def _list_imports() -> list[ImportFacts]:
     ]
 
 
-def build_runs_page(context: Context) -> Viewable:
-    """Build the page that lists the runs and starts new ones."""
-    return RunsPage(context).page
-
-
 class NoRunPage(MessagePart):
     """The page in place of topics that are not there: of no run, or of one whose first topics are on their way."""
 
@@ -401,8 +395,3 @@ class NoRunPage(MessagePart):
     @on("runs")
     def _list_runs(self) -> None:
         self._put(page="runs", tab="", **(ANOTHER_RUN | {"run": find_usual_run(self._context.feed)}))
-
-
-def build_no_run_page(context: Context) -> Viewable:
-    """Build the page that says that there is no run, or not that of the view."""
-    return NoRunPage(context).board

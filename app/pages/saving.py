@@ -17,7 +17,7 @@ from topiary.app.pages.session import LONGEST_QUERY, Context, cut_view
 from topiary.app.views.save_dialogs import FORMATS, QUOTATIONS, SAVED_TABLES, ReportScope
 from topiary.app.views.text import end_sentence
 from topiary.app.views.tree.picture import TreeChoice
-from topiary.app.views.trends.controls import MeasuredBy
+from topiary.app.views.trends.time_chart import MeasuredBy
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora, runs
 from topiary.store.corpus_rows import CATEGORY, DATE, NUMBER

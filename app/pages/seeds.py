@@ -7,17 +7,15 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from panel.viewable import Viewable
 
-from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.analysis.recurrence import MixingFigure, SeedGroup, measure_mixing
-from topiary.app.analysis.seeds import list_seed_runs
-from topiary.app.live.ticks import Tick
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.analysis.seeds import MixingFigure, SeedGroup, list_seed_runs, measure_mixing
+from topiary.app.live.feed import Tick
 from topiary.app.pages.components import Board
 from topiary.app.pages.messages import MessagePart, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
 from topiary.app.views.compare.recurrence import MORE, SeedReport, draw_seed_page, draw_seed_progress
-from topiary.app.views.runs.notices import explain_missing_run, explain_no_topics
+from topiary.app.views.runs.run_list import explain_missing_run, explain_no_topics
 from topiary.app.views.tree.opening import choose_threshold
 from topiary.engine.hierarchy.align import Recurrence
 from topiary.engine.hierarchy.tree import Node
@@ -218,8 +216,7 @@ class SeedsPage(MessagePart):
 
     @on("topic")
     def _explore(self, topic: Node) -> None:
-        selection = {"layer": topic.layer, "topic": topic.column + 1, "roots": (format_identity(topic),)}
-        self._put(page="explore", tab="", **selection)
+        self._open_topic(topic)
 
     @on("more-seeds")
     def _train_seeds(self) -> None:
@@ -238,8 +235,3 @@ class SeedsPage(MessagePart):
         partner = {"partner": run, "partner_snapshot": 0, "partner_roots": ()}
         kept = {"run": self._view.run, "snapshot": self._view.snapshot}
         self._put(page="compare", tab="", **(ANOTHER_RUN | partner | kept))
-
-
-def build_seeds_page(context: Context) -> Viewable:
-    """Build the page of what comes back with other seeds."""
-    return SeedsPage(context).board

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from topiary.app.analysis.name_server import NameServer
     from topiary.app.analysis.reader import StoreReader
     from topiary.app.live.actions import Actions
-    from topiary.app.live.feed import Feed
-    from topiary.app.live.ticks import Tick
+    from topiary.app.live.feed import Feed, Tick
     from topiary.store.database import Database
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -107,7 +106,7 @@ class View(param.Parameterized):
     as one, ``interval`` what intervals contain, and ``zoomed`` whether it shows only
     a range of dates that was selected.  ``group`` is compared with ``against`` ("" = each group, and all others);
     ``effects`` is the order of the table, ``every`` whether all its rows are listed, and ``cells``, ``ordered``,
-    ``numbers``, ``heads``, ``quiet`` and ``marked`` are `app.views.trends.controls.HeatChoices`.  On the page of a
+    ``numbers``, ``heads``, ``quiet`` and ``marked`` are `app.views.trends.trends_page.HeatChoices`.  On the page of a
     word, which is ``word``, they mean the same, and the first topic of ``trail`` is the one whose words are marked
     around it.
 

@@ -5,14 +5,12 @@ from functools import partial
 from typing import Any
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from topiary.app.jobs.edit_orders import FORMS, EditOrder, check_order, number_words
 from topiary.app.jobs.edit_previews import EditHints, find_hints
-from topiary.app.jobs.plan import name_step
-from topiary.app.live.ticks import Tick
-from topiary.app.names import plural
+from topiary.app.live.feed import Tick
+from topiary.app.names import name_step, plural
 from topiary.app.pages.components import Board, TreeView
 from topiary.app.pages.messages import LatestRequest, TreePage, on
 from topiary.app.pages.session import ANOTHER_RUN, FROM_DOCUMENTS, Context, View
@@ -342,8 +340,3 @@ class SteerPage(TreePage):
 def _list_conditions(view: View) -> tuple[str, ...]:
     """Return the conditions and the search that select documents."""
     return tuple(filter(None, (*view.where, view.query.strip())))
-
-
-def build_steer_page(context: Context) -> Viewable:
-    """Build the page on which visitors steer a run."""
-    return SteerPage(context).page

@@ -12,8 +12,7 @@ from topiary.app.analysis.typical import find_typical_words, sum_corpus_words
 from topiary.app.jobs.edit_orders import EditOrder, list_steerable
 from topiary.app.jobs.edit_previews import UntriedEdit, preview_edit
 from topiary.app.pages.filters import open_documents
-from topiary.app.pages.measured import find_topics
-from topiary.app.pages.messages import list_moments
+from topiary.app.pages.messages import find_topics, list_moments
 from topiary.app.pages.session import Context
 from topiary.app.views.explore.controls import SnapshotOption
 from topiary.app.views.steer import EditTrial, SeedSource

@@ -6,7 +6,6 @@ from functools import partial
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-from panel.viewable import Viewable
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.filters import split_ranges, write_date_range
@@ -23,15 +22,14 @@ from topiary.app.analysis.trends import (
 )
 from topiary.app.analysis.typical import TypicalWords, find_typical_topics, find_typical_words, sum_corpus_words
 from topiary.app.ingest.column_kinds import list_columns
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.names import UNFINISHED, IntervalKind
 from topiary.app.pages.filters import DocumentFilters, add_condition, open_documents
-from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
-from topiary.app.pages.messages import on
+from topiary.app.pages.messages import MeasuredAnswer, MeasuredPage, find_topics, offer_columns, on
 from topiary.app.pages.refining import CorpusRefiner
 from topiary.app.pages.saving import TableSaver
 from topiary.app.pages.session import Context, cut_view, list_fields
-from topiary.app.views.trends.controls import HeatChoices, MeasuredBy
+from topiary.app.views.trends.time_chart import MeasuredBy
 from topiary.app.views.trends.trends_page import (
     EFFECT_ROWS,
     MOST_ROWS,
@@ -40,6 +38,7 @@ from topiary.app.views.trends.trends_page import (
     TYPICAL_WORDS,
     ColumnEntry,
     EffectChoices,
+    HeatChoices,
     TrendChoices,
     TrendPage,
     draw_trend_note,
@@ -392,8 +391,3 @@ class TrendsPage(MeasuredPage[TrendRequest, TrendPage]):
             self.board.html += " "  # counts as changed, so that the choice shows the kind of before
 
         context.aside(partial(context.actions.change_kind, row.corpus, column[:200], value), receive, restore)
-
-
-def build_trends_page(context: Context) -> Viewable:
-    """Build the page of topics over time and by group."""
-    return TrendsPage(context).board

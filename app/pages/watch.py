@@ -5,25 +5,22 @@ from functools import partial
 from typing import Any, ClassVar
 
 import panel as pn
-from panel.viewable import Viewable
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.jobs import logs
 from topiary.app.jobs.claim import OUT_OF_MEMORY
 from topiary.app.jobs.estimates import CURVES, Curve, read_concentrations
 from topiary.app.jobs.forks import list_remedies
-from topiary.app.jobs.plan import name_step
-from topiary.app.live.ticks import Tick
-from topiary.app.names import COMING
+from topiary.app.live.feed import Tick
+from topiary.app.names import COMING, name_step
 from topiary.app.pages.components import Board, Message
 from topiary.app.pages.curves import TALL_STYLE, WatchCurves
 from topiary.app.pages.film import Film
 from topiary.app.pages.messages import LatestRequest, MessagePart, delete_run, on
 from topiary.app.pages.session import ANOTHER_RUN, Context
-from topiary.app.views.run_facts import format_number
 from topiary.app.views.runs import kpis
 from topiary.app.views.runs.kpis import describe_snapshot, draw_preview, draw_waiting, draw_workers
-from topiary.app.views.runs.notices import (
+from topiary.app.views.runs.run_list import (
     SILENT_WAYS,
     LogTail,
     draw_damage,
@@ -31,6 +28,7 @@ from topiary.app.views.runs.notices import (
     explain_missing_run,
     explain_no_topics,
 )
+from topiary.app.views.text import format_number
 from topiary.app.views.theme import PAGE
 from topiary.store import events
 from topiary.store.run_rows import RunRow
@@ -290,8 +288,3 @@ class WatchPage(MessagePart):
         self._details.html = kpis.draw_details(run, lines[::-1], learnt)
         if self._curves is not None:
             self._curves.report_changes(run_events)
-
-
-def build_watch_page(context: Context) -> Viewable:
-    """Build the page that shows the progress of a run."""
-    return WatchPage(context).page

@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-from panel.viewable import Viewable
 
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.hierarchy import Hierarchy, parse_identities
-from topiary.app.analysis.passages import WordContextLine, choose_word_contexts, weigh_words
+from topiary.app.analysis.passages import WordContextLine, choose_word_contexts, find_word, find_word_uses, weigh_words
 from topiary.app.analysis.reader import RunDocuments
 from topiary.app.analysis.shares import order_documents
 from topiary.app.analysis.trends import group_documents
@@ -18,14 +17,12 @@ from topiary.app.analysis.word_trends import (
     measure_word_over_time,
     read_occurrences,
 )
-from topiary.app.analysis.word_use import find_word, find_word_uses
 from topiary.app.ingest.column_kinds import list_columns
 from topiary.app.ingest.new_documents import find_rules
 from topiary.app.pages.filters import DocumentFilters, open_documents
-from topiary.app.pages.measured import MeasuredAnswer, MeasuredPage, find_topics, offer_columns
-from topiary.app.pages.messages import on
+from topiary.app.pages.messages import MeasuredAnswer, MeasuredPage, find_topics, offer_columns, on
 from topiary.app.pages.session import Context, cut_view, list_fields
-from topiary.app.views.trends.controls import MeasuredBy
+from topiary.app.views.trends.time_chart import MeasuredBy
 from topiary.app.views.words import WordChoices, WordPageContents, draw_word_note, draw_word_page
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
@@ -248,8 +245,3 @@ class WordPage(MeasuredPage[WordRequest, WordPageContents]):
     @on("place")
     def _open_document(self, number: int) -> None:
         self._put(page="documents", documents=(number,), tab="")
-
-
-def build_word_page(context: Context) -> Viewable:
-    """Build the page of a word."""
-    return WordPage(context).board

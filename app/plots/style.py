@@ -18,8 +18,8 @@ from matplotlib.textpath import TextPath
 from numpy.typing import NDArray
 
 from topiary.app.analysis.errors import ReadError
-from topiary.app.views.palette import LIGHT
 from topiary.app.views.text import replace_unprintable
+from topiary.app.views.theme import LIGHT
 
 TEXT, SMALL = 7.0, 6.0  # points, the sizes of texts
 INK, MUTED, PAPER, RULE = LIGHT.ink, LIGHT.muted, LIGHT.paper, "#c9ced3"

@@ -12,8 +12,8 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.plots.read import Source, choose_layer, choose_topics, match_sources, shorten_name
 from topiary.app.plots.request import COLUMN, FigureRequest
 from topiary.app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL, FigureSheet, cut, measure_width, wrap
-from topiary.app.views.palette import LIGHT, find_layer_colour
 from topiary.app.views.text import format_percent
+from topiary.app.views.theme import LIGHT, find_layer_colour
 from topiary.app.views.tree.layout import LayerRow, order_layers, spread_nodes, weigh_links
 from topiary.app.views.tree.opening import choose_threshold, list_top_topics
 from topiary.app.views.tree.picture import TreeChoice, cut_tree

@@ -22,7 +22,7 @@ from pathlib import Path
 from tornado.httputil import HTTPServerRequest
 from tornado.web import create_signed_value, decode_signed_value
 
-from topiary.app.live.visitor import Role, Visitor
+from topiary.app.live.actions import Role, Visitor
 from topiary.app.server.hosts import ServeError, read_address
 
 log = logging.getLogger("topiary.access")

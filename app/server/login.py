@@ -12,11 +12,11 @@ from tornado.routing import Matcher
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 from topiary.app.jobs import logs
-from topiary.app.live.visitor import Visitor
+from topiary.app.live.actions import Visitor
 from topiary.app.server.access import DAYS, Authentication
 from topiary.app.server.guarded_files import UnreadRequest
 from topiary.app.server.hosts import Hosts, send_sentence
-from topiary.app.views.login import draw_ended, draw_login, draw_logout
+from topiary.app.views.html import render
 
 # Paths relative to the page, which a proxy may serve anywhere.
 LOGIN = "login"
@@ -146,7 +146,7 @@ class LoginForm(_LoginHandler):
         _forbid_caching(self)
         query = self.get_query_argument("next", "")
         action = f"{LOGIN}?next={quote(query, safe='')}" if query else LOGIN
-        self.finish(draw_login(action, sentence, viewers=self._authentication.has_viewers))
+        self.finish(render("login.login", action, sentence, self._authentication.has_viewers))
 
 
 class LogoutForm(_LoginHandler):
@@ -158,7 +158,7 @@ class LogoutForm(_LoginHandler):
     def get(self) -> None:
         """Show a form that asks for confirmation."""
         _forbid_caching(self)
-        self.finish(draw_logout(LOGOUT, everywhere=self._authentication.role_in(self.request) == "analyst"))
+        self.finish(render("login.logout", LOGOUT, self._authentication.role_in(self.request) == "analyst"))
 
     def post(self) -> None:
         """End the login, or all logins if an analyst asks for it, and redirect to the form."""
@@ -184,7 +184,8 @@ class EndedLogin(_LoginHandler):
             self.redirect(back)
             return
         _forbid_caching(self)
-        self.finish(draw_ended(self._authentication.explain_end(self._authentication.find_cookie(self.request)), back))
+        why = self._authentication.explain_end(self._authentication.find_cookie(self.request))
+        self.finish(render("login.ended", why, back))
 
 
 def _forbid_caching(answer: RequestHandler) -> None:

@@ -1,4 +1,7 @@
-"""One session: the frame around the pages, the address bar, and the connection to the feed."""
+"""One session: the frame around the pages, the address bar, and the connection to the feed.
+
+A run or a snapshot that does not exist (any more) is replaced by another one, or by a sentence.
+"""
 
 import logging
 import re
@@ -8,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import bokeh
@@ -22,17 +25,15 @@ from tornado.ioloop import IOLoop
 
 from topiary.app.analysis.name_server import NameServer
 from topiary.app.jobs.gallery import choose_run, is_of_gallery, measure_gallery
-from topiary.app.live.actions import Actions
-from topiary.app.live.feed import TROUBLE, Feed
-from topiary.app.live.ticks import Tick
-from topiary.app.live.visitor import Visitor
+from topiary.app.live.actions import Actions, Visitor
+from topiary.app.live.feed import TROUBLE, Feed, Tick, find_usual_run
 from topiary.app.machine import find_asset, make_asset_url
+from topiary.app.names import COMING
 from topiary.app.pages import session
-from topiary.app.pages.callouts import Callouts
-from topiary.app.pages.components import Board, Component, Message, ask_before_changes
+from topiary.app.pages.components import Board, Callouts, Component, Message, ask_before_changes
 from topiary.app.pages.explore_reading import reset_tab
-from topiary.app.pages.runs import build_no_run_page, make_fork_tab
-from topiary.app.server import fallback
+from topiary.app.pages.runs import NoRunPage, make_fork_tab
+from topiary.app.pages.session import ANOTHER_RUN
 from topiary.app.server.access import Authentication
 from topiary.app.server.previews import PREVIEW, Preview, draw_preview
 from topiary.app.server.sessions import close_connections, forget_document
@@ -40,14 +41,15 @@ from topiary.app.views import theme, top_bar
 from topiary.app.views.markup import name_run
 from topiary.app.views.top_bar import NAMES, PAGES, WITHOUT_A_RUN
 from topiary.engine.settings import SettingError
+from topiary.store import runs
 from topiary.store.database import Database
+from topiary.store.errors import NotFound
 
 _NO_RUN = ""  # key of the page that replaces every page about a run while there is none
 _MISSING_RUN = "missing run"  # key of the page that replaces every page about a run that is not in the store
 BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
     **{page.name: page.builder() for page in PAGES},
-    _NO_RUN: build_no_run_page,
-    _MISSING_RUN: build_no_run_page,
+    **dict.fromkeys((_NO_RUN, _MISSING_RUN), lambda context: NoRunPage(context).board),
 }
 PAUSE = 5.0  # seconds between an error and the next attempt
 QUIET = 60.0  # seconds in which a repeated attempt does not show the same error again
@@ -56,6 +58,68 @@ AFTER_ANSWER = 0.3  # seconds in which a browser fetches the scripts, which then
 EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
 
 log = logging.getLogger("topiary.shell")
+
+
+class Fallback(NamedTuple):
+    """Fields of the view to change, and a sentence that says why; both are empty if nothing is missing."""
+
+    fields: dict[str, Any]
+    sentence: str = ""
+
+
+def lacks_runs(feed: Feed, run: int, page: str) -> bool:
+    """Return whether a page has no run to show, because the view names none and the store has none."""
+    return page not in WITHOUT_A_RUN and not run and not feed.runs()
+
+
+def awaits_topics(feed: Feed, run: int, page: str) -> bool:
+    """Return whether the page of topics has nothing to show yet, because the run is about to have its first ones."""
+    return page == "explore" and bool(run) and feed.latest(run) is None and feed.state(run) in COMING
+
+
+def choose_first_view(feed: Feed) -> dict[str, Any]:
+    """Return the fields of the view for an address that says nothing: Explore if the usual run has ended with topics.
+
+    While that run trains, and in a store without topics, the fields are empty, so that the default page, Watch, opens.
+    """
+    run = find_usual_run(feed, "explore")
+    has_ended = feed.state(run) in ("finished", "stopped") and feed.latest(run) is not None
+    return {"page": "explore"} if has_ended else {}
+
+
+def replace_run(feed: Feed, run: int, page: str) -> Fallback:
+    """Return what to show instead if a page names no run, or if one that needs none names a run that is not there.
+
+    A page about a missing run stays, and says so, unless the store has no runs at all.
+    """
+    says_so = run and page not in WITHOUT_A_RUN and feed.runs()
+    if feed.run(run) is not None or says_so or (run and not is_missing(feed, run)):
+        return Fallback({})
+    default_run = find_usual_run(feed, page)
+    fields = (ANOTHER_RUN if run else {}) | {"run": default_run}
+    if not default_run and page not in WITHOUT_A_RUN:
+        fields |= {"page": "runs"}
+    return Fallback(fields, f"There is no run {run} in this store." if run else "")
+
+
+def replace_snapshot(feed: Feed, run: int, snapshot: int) -> Fallback:
+    """Return what to show instead if the run has no such snapshot; this waits for the store."""
+    if not snapshot or any(row.number == snapshot for row in feed.snapshots(run)):
+        return Fallback({})
+    return Fallback({"snapshot": 0}, f"Run {run} has no such snapshot (any more); this is its newest one.")
+
+
+def is_missing(feed: Feed, run: int) -> bool:
+    """Return whether the store has no such run; ask it directly if the feed, which may lag behind, has none."""
+    if not run or feed.run(run) is not None:
+        return False
+    try:
+        runs.get_run(feed.db, run)
+    except NotFound:
+        return True
+    except TROUBLE:
+        return False
+    return False
 
 
 @dataclass(frozen=True)
@@ -77,6 +141,7 @@ class AddressBar(Component):
     heading = param.String(default="Topiary")
 
     _bundle = find_asset("js/router.js")
+    _acts = False
 
     def __init__(self, on_message: Callable[[Message], None], **params: Any) -> None:
         super().__init__(on_message, **params, width=0, height=0, margin=0)
@@ -133,7 +198,7 @@ class SessionShell:
         self._closers: list[Callable[[], None]] = []
         self._report = ("", 0.0)  # the last error shown, and its time
         self._built: dict[str, Viewable] = {}
-        first_view = session.from_query(query) or site.first_view or fallback.choose_first_view(site.feed)
+        first_view = session.from_query(query) or site.first_view or choose_first_view(site.feed)
         self.view = session.View(**self._complete_view(first_view))
         self._guided_run = self.view.run  # the run on screen while no visitor has chosen one; -1 afterwards
         if session.from_query(query).get("run") not in (None, choose_run(site.feed.runs(), self.view.page)):
@@ -275,11 +340,11 @@ class SessionShell:
     def _complete_view(self, query: Mapping[str, Any]) -> dict[str, Any]:
         """Return all fields of the view for a query; replace a run that does not exist, and show why."""
         fields = {**session.DEFAULTS, **query}
-        replacement = fallback.replace_run(self._site.feed, fields["run"], fields["page"])
+        replacement = replace_run(self._site.feed, fields["run"], fields["page"])
         self._explain(replacement)
         return fields | replacement.fields
 
-    def _explain(self, replacement: fallback.Fallback) -> None:
+    def _explain(self, replacement: Fallback) -> None:
         if replacement.sentence:
             self._next(partial(self.notify, replacement.sentence, "warning"))
 
@@ -311,7 +376,7 @@ class SessionShell:
         self._draw_bar()
         self._show()
         if self.view.page in WITHOUT_A_RUN and (
-            fields := fallback.replace_run(self._site.feed, self.view.run, self.view.page).fields
+            fields := replace_run(self._site.feed, self.view.run, self.view.page).fields
         ):
             self.view.param.update(**fields)
             return
@@ -346,7 +411,7 @@ class SessionShell:
         """Say that the run on screen was deleted; show the first run of a store that was empty, or that it is empty."""
         run = self.view.run
         if run in tick.rows or bool(run) != bool(self._site.feed.runs()):
-            replacement = fallback.replace_run(self._site.feed, run, self.view.page)
+            replacement = replace_run(self._site.feed, run, self.view.page)
             if self.view.page not in WITHOUT_A_RUN:
                 self._explain(replacement)
             self.view.param.update(**replacement.fields)
@@ -355,15 +420,15 @@ class SessionShell:
     def _check_snapshot(self) -> None:
         """Show the newest snapshot if the view names one that does not exist."""
         run, snapshot = self.view.run, self.view.snapshot
-        if not snapshot or fallback.is_missing(self._site.feed, run):
+        if not snapshot or is_missing(self._site.feed, run):
             return
         if self._site.feed.get_cached_hierarchy(run, snapshot) is None:
             self.context.later(
-                partial(fallback.replace_snapshot, self._site.feed, run, snapshot),
+                partial(replace_snapshot, self._site.feed, run, snapshot),
                 partial(self._leave_missing_snapshot, (run, snapshot)),
             )
 
-    def _leave_missing_snapshot(self, missing: tuple[int, int], replacement: fallback.Fallback) -> None:
+    def _leave_missing_snapshot(self, missing: tuple[int, int], replacement: Fallback) -> None:
         if missing == (self.view.run, self.view.snapshot):
             self._explain(replacement)
             self.view.param.update(**replacement.fields)
@@ -407,7 +472,7 @@ class SessionShell:
         """Draw how far the demo is, which the page of an empty store says itself, and offer its callouts."""
         feed, view = self._site.feed, self.view
         rows = feed.runs()
-        says_so = (not view.tab if view.page == "runs" else fallback.lacks_runs(feed, view.run, view.page)) and not rows
+        says_so = (not view.tab if view.page == "runs" else lacks_runs(feed, view.run, view.page)) and not rows
         progress = None if says_so else measure_gallery(rows, feed.state, feed.notice)
         self._strip.html = top_bar.draw_demo_progress(progress)
         self._callouts.active = is_of_gallery(rows, view.run)
@@ -433,7 +498,7 @@ class SessionShell:
 
     def _lacks(self, run: int) -> bool:
         """Return whether no run is chosen, or one that is not in the store."""
-        return not run or fallback.is_missing(self._site.feed, run)
+        return not run or is_missing(self._site.feed, run)
 
     def _describe_pin(self) -> str:
         latest = self._site.feed.latest(self.view.run)
@@ -446,10 +511,10 @@ class SessionShell:
     def _show(self) -> None:
         """Show the page that the view names; build it at its first visit."""
         feed, run, name = self._site.feed, self.view.run, self.view.page
-        self._waits = fallback.awaits_topics(feed, run, name)
-        if self._waits or fallback.lacks_runs(feed, run, name):
+        self._waits = awaits_topics(feed, run, name)
+        if self._waits or lacks_runs(feed, run, name):
             name = _NO_RUN
-        elif name not in WITHOUT_A_RUN and fallback.is_missing(feed, run):
+        elif name not in WITHOUT_A_RUN and is_missing(feed, run):
             name = _MISSING_RUN
         if name not in self._built:
             self._built[name] = BUILDERS[name](self.context)

@@ -16,8 +16,8 @@ from markupsafe import Markup, escape
 
 from topiary.app import names
 from topiary.app.machine import find_asset
-from topiary.app.views import markup, run_facts, text
-from topiary.app.views.palette import declare_hue
+from topiary.app.views import markup, text
+from topiary.app.views.theme import declare_hue
 
 _WIDEST = 14  # letters of the longest word that fits into a column
 _BREAK = re.compile(r"\s*\n\s*")
@@ -119,9 +119,9 @@ def _make_environment() -> Environment:
         "minus": lambda value: f"{value:.2f}".replace("-", "−"),
         "percent": text.format_percent,
         "points": text.format_points,
-        "perplexity": run_facts.format_perplexity,
+        "perplexity": text.format_perplexity,
         "ratio": text.format_ratio,
-        "rate": run_facts.format_rate,
+        "rate": text.format_rate,
         "sign_note": sign_note,
         "shorten": text.shorten,
         "signed": names.format_signed,

@@ -36,7 +36,6 @@ _ICON_PATHS = {
     "alert": "M12 4l9 16H3zM12 10v4.500M12 17.500h.01",
 }
 
-
 _LONGEST_OPTION = 60  # letters
 _STRONGEST = re.compile(r"(L\d+:\d+)=strongest")
 _LINE = re.compile(r"map:\d+=.*~")  # as `app.analysis.filters` writes it

@@ -9,9 +9,9 @@ from topiary.app.analysis.notes import Note
 from topiary.app.analysis.passages import TopicPassage
 from topiary.app.views.compare.recurrence import describe_found
 from topiary.app.views.html import render
-from topiary.app.views.palette import LIGHT as PAPER
 from topiary.app.views.report_trends import ReportTrends, draw_changes, draw_topic_trends
 from topiary.app.views.text import format_percent
+from topiary.app.views.theme import LIGHT as PAPER
 from topiary.app.views.tree.opening import list_top_topics
 from topiary.app.views.tree.tiles import TilesChoice, describe_shares, draw_tiles
 from topiary.engine.hierarchy.tree import Node

@@ -10,8 +10,8 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.trends import GroupFigure, TimeFigure, TopicSeries, describe_bands
 from topiary.app.names import UNDATED, plural
 from topiary.app.views.html import render
-from topiary.app.views.palette import LIGHT
 from topiary.app.views.text import escape, format_percent
+from topiary.app.views.theme import LIGHT
 from topiary.app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
 from topiary.engine.contract import FloatArray
 from topiary.engine.hierarchy.tree import Node

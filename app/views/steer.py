@@ -11,9 +11,8 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_ide
 from topiary.app.analysis.journal import JournalEntry
 from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.edit_previews import EditHints, EditPreview
-from topiary.app.jobs.plan import STEPS
 from topiary.app.jobs.steering import MORE
-from topiary.app.names import format_signed, plural
+from topiary.app.names import STEPS, format_signed, plural
 from topiary.app.views.html import render
 from topiary.app.views.text import format_percent, shorten, write_sentence
 from topiary.engine.hierarchy.tree import Node

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from topiary.app.jobs.gallery import GalleryProgress
 from topiary.app.views.html import render
 from topiary.app.views.markup import list_run_entries
-from topiary.app.views.run_facts import describe_lineage, estimate_seconds_left, format_span, measure_progress
 from topiary.app.views.runs.run_list import FORK, NO_FORK, list_verbs, select_runs
+from topiary.app.views.text import describe_lineage, estimate_seconds_left, format_span, measure_progress
 from topiary.store.run_rows import RunRow
 
 
@@ -26,7 +26,8 @@ class AppPage(NamedTuple):
     help : str
         Its purpose, in one phrase.
     built_by : str
-        The function that builds the page for a session, as ``module:function``, since views do not import pages.
+        The class of the page and its attribute with all that is drawn, as ``module:Class.attribute``, since views do
+        not import pages.
     of_run : bool
         Whether the page shows a run, so that it is empty without one.
     of_classes : bool
@@ -44,27 +45,29 @@ class AppPage(NamedTuple):
     of_classes: bool = False
     in_bar: bool = True
 
-    def builder(self) -> Any:
-        """Import the function that builds the page."""
-        return resolve_name(f"topiary.app.pages.{self.built_by}")
+    def builder(self) -> Callable[[Any], Any]:
+        """Import the class of the page, and return what builds it in a session."""
+        name, _, root = self.built_by.partition(".")
+        kind = resolve_name(f"topiary.app.pages.{name}")
+        return lambda context: getattr(kind(context), root)
 
 
 # fmt: off
 PAGES = (
-    AppPage("runs", "Runs", "list", "Start, continue and compare runs", "runs:build_runs_page", of_run=False),
-    AppPage("watch", "Watch", "pulse", "See a run learn", "watch:build_watch_page"),
-    AppPage("explore", "Explore", "tree", "Look into the tree of topics", "explore:build_explore_page"),
-    AppPage("steer", "Steer", "pencil", "Tell the topics what you know", "steer:build_steer_page", in_bar=False),
-    AppPage("classes", "Classes", "target", "See which classes a run predicts", "classes:build_classes_page",
+    AppPage("runs", "Runs", "list", "Start, continue and compare runs", "runs:RunsPage.page", of_run=False),
+    AppPage("watch", "Watch", "pulse", "See a run learn", "watch:WatchPage.page"),
+    AppPage("explore", "Explore", "tree", "Look into the tree of topics", "explore:ExplorePage.page"),
+    AppPage("steer", "Steer", "pencil", "Tell the topics what you know", "steer:SteerPage.page", in_bar=False),
+    AppPage("classes", "Classes", "target", "See which classes a run predicts", "classes:ClassesPage.board",
          of_classes=True),
-    AppPage("compare", "Compare", "compare", "See how two runs differ", "compare:build_compare_page"),
+    AppPage("compare", "Compare", "compare", "See how two runs differ", "compare:ComparePage.page"),
     AppPage("seeds", "Seeds", "again", "See what comes back in runs with other seeds",
-            "seeds:build_seeds_page", in_bar=False),
-    AppPage("trends", "Trends", "chart", "See topics over time and by group", "trends:build_trends_page"),
-    AppPage("word", "Word", "letter", "See where a word is used", "words:build_word_page", in_bar=False),
+            "seeds:SeedsPage.board", in_bar=False),
+    AppPage("trends", "Trends", "chart", "See topics over time and by group", "trends:TrendsPage.board"),
+    AppPage("word", "Word", "letter", "See where a word is used", "words:WordPage.board", in_bar=False),
     AppPage("documents", "Documents", "page", "Find the topics of a document",
-            "documents:build_documents_page"),
-    AppPage("guide", "Guide", "book", "Read how everything works", "guide:build_guide_page", of_run=False),
+            "documents:DocumentsPage.page"),
+    AppPage("guide", "Guide", "book", "Read how everything works", "guide:GuidePage.page", of_run=False),
 )
 # fmt: on
 NAMES = tuple(page.name for page in PAGES)

@@ -10,10 +10,18 @@ from topiary.app.analysis.passages import WordContextLine
 from topiary.app.analysis.word_trends import WordGroups, WordPeriods
 from topiary.app.views.explore.cards import draw_word_topics
 from topiary.app.views.html import render
-from topiary.app.views.palette import LIVE
 from topiary.app.views.text import format_change, format_percent
-from topiary.app.views.trends.controls import MeasuredBy
-from topiary.app.views.trends.time_chart import NARROW, WIDE, GroupBar, TimeAxis, TimeLine, draw_group_bars, draw_lines
+from topiary.app.views.theme import LIVE
+from topiary.app.views.trends.time_chart import (
+    NARROW,
+    WIDE,
+    GroupBar,
+    MeasuredBy,
+    TimeAxis,
+    TimeLine,
+    draw_group_bars,
+    draw_lines,
+)
 from topiary.engine.hierarchy.tree import Node
 
 _TOPICS = 8  # listed of a layer

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from topiary.app.jobs import launcher
-from topiary.app.machine import count_processors, explain_full_disk
+from topiary.app.machine import choose_threads, count_processors, explain_full_disk
 
 pytestmark = pytest.mark.cores
 
@@ -21,7 +21,7 @@ def test_the_number_of_processors_is_the_machines_unless_it_is_said(monkeypatch,
 def test_half_the_processors_train_runs_and_a_run_gets_two_threads(monkeypatch, said, runs, threads):
     monkeypatch.setenv("TOPIARY_CPUS", said)
     monkeypatch.delenv("TOPIARY_WORKERS", raising=False)
-    assert (launcher.limit_runs(), launcher.choose_threads()) == (runs, threads)
+    assert (launcher.limit_runs(), choose_threads()) == (runs, threads)
 
 
 def test_a_full_disk_and_a_limit_on_files_are_told_and_other_errors_are_not():

@@ -15,8 +15,7 @@ from tests.benchmarks.files import TableError, replace_file
 from tests.benchmarks.keeping import digest_of
 from tests.benchmarks.labelled import Labelled
 from tests.benchmarks.report import TimeLeft
-from topiary.app.cli.console import read_settings, say
-from topiary.app.cli.parser import Parser, threads
+from topiary.app.cli.console import Parser, read_settings, say, threads
 from topiary.app.jobs.progress import Progress, format_duration
 
 CLASSIFIERS = ("sdatm-n", "sdatm-l", "svm", "logistic")  # rows of the table of classification

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tests.benchmarks.files import check_file
-from topiary.app.cli.console import UserError
-from topiary.app.cli.parser import MISTAKE
+from topiary.app.cli.console import MISTAKE, UserError
 from topiary.app.ingest.errors import IngestError
 from topiary.store.errors import StoreError
 

@@ -22,8 +22,7 @@ from tests.benchmarks.commands import read_choices, run_benchmark
 from tests.benchmarks.peers import build_matrix
 from tests.benchmarks.published import COMPLETION
 from tests.benchmarks.report import TimeLeft
-from topiary.app.cli.console import say
-from topiary.app.cli.parser import Parser, read_whole, threads
+from topiary.app.cli.console import Parser, read_whole, say, threads
 from topiary.app.jobs.load_corpus import load_corpus
 from topiary.app.jobs.progress import Progress, format_duration
 from topiary.app.jobs.run_rules import find_preset

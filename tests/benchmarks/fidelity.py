@@ -15,8 +15,7 @@ from tests.benchmarks.keeping import Table
 from tests.benchmarks.published import Trial
 from tests.benchmarks.reading import pooled, read_corpus
 from tests.benchmarks.report import TimeLeft
-from topiary.app.cli.console import say
-from topiary.app.cli.parser import Parser, threads
+from topiary.app.cli.console import Parser, say, threads
 from topiary.app.jobs.progress import Progress, format_duration
 from topiary.app.jobs.training import Training
 from topiary.engine.contract import TEST, TRAIN

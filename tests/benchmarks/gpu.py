@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tests.benchmarks.report import corpus_of, interleaved, load, median, parser, ratio, say
-from topiary.app.jobs import gpu, launcher
+from topiary.app.jobs import gpu
 from topiary.app.jobs.training import collect_facts
+from topiary.app.machine import choose_threads
 from topiary.engine import first_topics, models
 from topiary.engine.contract import TEST, TRAIN, Batch, Sweeps
 from topiary.engine.corpus import Corpus
@@ -26,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--warm-up", type=int, default=100, help="sweeps before timing (default 100)")
     options.add_argument("--steps", type=int, default=20, help="sweeps of the card in a round (default 20)")
     options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--threads", type=int, default=launcher.choose_threads())
+    options.add_argument("--threads", type=int, default=choose_threads())
     options.add_argument("--one-lane", action="store_true", help="use the processor in place of a card")
     arguments = options.parse_args(argv)
     corpus = corpus_of(arguments)

@@ -17,8 +17,7 @@ from tests.benchmarks import scaling_model
 from tests.benchmarks.commands import run_benchmark
 from tests.benchmarks.scaling_model import Model, Row
 from tests.benchmarks.synthetic import store_corpus
-from topiary.app.cli.console import say
-from topiary.app.cli.parser import Parser, read_whole
+from topiary.app.cli.console import Parser, read_whole, say
 from topiary.app.jobs.cluster.place import check_place
 from topiary.app.jobs.progress import Progress
 from topiary.app.plots.style import COLOURS, MUTED, RULE, make_settings

@@ -21,8 +21,7 @@ from topiary.app.jobs import training as mathematics
 from topiary.app.jobs.estimates import has_settled
 from topiary.app.jobs.plan import RunOptions
 from topiary.app.jobs.run_rules import SETTLING, propose_widths
-from topiary.app.jobs.training import Training
-from topiary.app.jobs.width_trials import choose_trial, try_widths
+from topiary.app.jobs.training import Training, choose_trial, try_widths
 from topiary.engine import models
 from topiary.engine.contract import TEST, TRAIN, VALIDATION, Array, Counts
 from topiary.engine.corpus import Corpus

@@ -23,8 +23,7 @@ from scipy.optimize import linear_sum_assignment
 from tests.benchmarks.commands import read_budgets, read_choices, run_benchmark
 from tests.benchmarks.files import replace_file
 from tests.benchmarks.peers import PEERS
-from topiary.app.cli.console import UserError, say
-from topiary.app.cli.parser import Parser, read_seed_list, threads
+from topiary.app.cli.console import Parser, UserError, read_seed_list, say, threads
 from topiary.app.ingest.importing import seed_validation
 from topiary.app.ingest.options import VALIDATION_SHARE
 from topiary.app.jobs import plan as plans
@@ -34,8 +33,7 @@ from topiary.app.jobs.load_corpus import load_corpus
 from topiary.app.jobs.plan import RunOptions
 from topiary.app.jobs.progress import Progress
 from topiary.app.jobs.run_rules import SETTLING, propose_widths, tries_widths
-from topiary.app.jobs.training import Training
-from topiary.app.jobs.width_trials import choose_trial, try_widths
+from topiary.app.jobs.training import Training, choose_trial, try_widths
 from topiary.engine import models
 from topiary.engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Kernel, Topics
 from topiary.engine.corpus import Corpus

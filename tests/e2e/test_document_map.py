@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from topiary.app.machine import find_asset
-from topiary.app.views.document_map import pack_map
+from topiary.app.views.documents.map_page import pack_map
 from topiary.engine.document_map.areas import find_inside
 from topiary.engine.document_map.layout import DocumentMap
 

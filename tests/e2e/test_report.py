@@ -7,9 +7,9 @@ from topic_hierarchies import make_hierarchy
 
 from topiary.app.analysis.passages import TopicPassage
 from topiary.app.machine import find_asset
-from topiary.app.views.palette import LIGHT
 from topiary.app.views.report import ReportContents, ReportTopic, draw_report
 from topiary.app.views.report_trends import ReportTrends
+from topiary.app.views.theme import LIGHT
 from topiary.app.views.tree.opening import choose_main_roots
 from topiary.app.views.tree.picture import TreeChoice, draw_tree
 

@@ -11,7 +11,7 @@ from topic_hierarchies import make_hierarchy
 
 from topiary.app.analysis.comparison import compare, find_edge_changes
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
-from topiary.app.views.compare.lead import draw_pair, draw_strip
+from topiary.app.views.compare.head import draw_pair, draw_strip
 from topiary.app.views.compare.table import PairListing, draw_pair_table, list_edge_changes
 from topiary.app.views.compare.trees import choose_first_cut, draw_trees
 from topiary.app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list

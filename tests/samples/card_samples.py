@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from topiary.app.jobs import gpu
-from topiary.app.jobs.cluster.cards import VISIBLE
-from topiary.app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
+from topiary.app.jobs.cluster.holder import VISIBLE, DocumentHolder, HeldPart, RunSetup
 from topiary.engine.gpu.devices import Device, OneLane
 
 KILLED_AT = 12  # the step in which a worker of a `MortalHolder` ends

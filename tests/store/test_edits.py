@@ -28,7 +28,7 @@ def test_edits_wait_are_taken_and_say_what_they_did(db):
     assert edits.list_edits(db, run.number) == [done._replace(perplexity_after=966.5), second]
     (placed,) = edits.take_edits(db, run.number, 1, [2], 7)
     edits.record_edit(db, 1, placed, (2, 2))
-    assert notes.list_labels(db, run.number) == {(1, 5): "doping", (2, 2): "sport"}
+    assert notes.read_remarks(db, run.number).names == {(1, 5): "doping", (2, 2): "sport"}
 
 
 def test_a_topic_that_was_there_before_keeps_the_name_that_people_gave_it(db):
@@ -38,7 +38,7 @@ def test_a_topic_that_was_there_before_keeps_the_name_that_people_gave_it(db):
     one, two, made = edits.take_edits(db, run, 1, [1, 2, 3], 7)
     for row, topic, message in ((one, 5, "it was there"), (two, 6, "it was there"), (made, 7, "")):
         edits.record_edit(db, 1, row._replace(topic=topic, message=message), (1, topic))
-    assert notes.list_labels(db, run) == {(1, 5): "drugs", (1, 6): "doping", (1, 7): "doping"}
+    assert notes.read_remarks(db, run).names == {(1, 5): "drugs", (1, 6): "doping", (1, 7): "doping"}
 
 
 def test_an_edit_is_withdrawn_while_it_waits_and_its_number_is_not_used_again(db):

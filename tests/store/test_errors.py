@@ -92,8 +92,8 @@ def test_damaged_events_notes_and_names_are_left_out_and_found(db):
     damage_rows(db.path, "notes", "UPDATE notes SET layer = 'one' WHERE number = 1")
     damage_rows(db.path, "topic_labels", "UPDATE topic_labels SET text = 'other' WHERE topic = 1")
     assert [event.text for event in events.read_new_events(db, run)[0][1:]] == ["topic 2"]
-    assert [row.text for row in notes.list_topic_notes(db, run)] == ["note 2"]
-    assert notes.list_labels(db, run) == {(1, 2): "name 2"}
+    assert [row.text for row in notes.read_remarks(db, run).notes] == ["note 2"]
+    assert notes.read_remarks(db, run).names == {(1, 2): "name 2"}
     assert set(damages(db)) == {
         "the row of events with number 2 is not what was written",
         "the row of topic_labels with run 1, layer 1, topic 1 is not what was written",
@@ -177,7 +177,7 @@ def read_everything(db):
     for run in read(runs.list_runs):
         for function in (points.read_all_series, points.read_new_points, snapshots.list_snapshots):
             read(function, run.number)
-        for function in (events.read_new_events, notes.list_labels, notes.list_topic_notes):
+        for function in (events.read_new_events, notes.read_remarks):
             read(function, run.number)
         read(notes.list_matches, run.number, 2)
         read(checkpoints.load_checkpoint, run.number)

@@ -26,7 +26,7 @@ def test_notes_and_tags_of_a_topic_are_read_back_with_author_and_time_oldest_fir
     before = datetime.now(UTC).timestamp()
     notes.add_topic_note(db, run, 2, 3, NewNote("  mostly about\nsalt ", author=" Ada  L. "))
     notes.add_topic_note(db, run, 1, 4, NewNote("to  check", TAG))
-    rows = notes.list_topic_notes(db, run)
+    rows = notes.read_remarks(db, run).notes
     assert list_texts(rows) == [
         (2, 3, None, NOTE, "mostly about\nsalt", "Ada L."), (1, 4, None, TAG, "to check", ""),
     ]  # fmt: skip
@@ -40,7 +40,7 @@ def test_a_tag_is_there_once_and_a_note_as_often_as_it_is_written(db, run):
     notes.add_topic_note(db, run, 1, 2, NewNote("sure", TAG))
     for _ in range(2):
         notes.add_topic_note(db, run, 1, 1, NewNote("sure"))
-    assert [row.kind for row in notes.list_topic_notes(db, run)] == [TAG, TAG, NOTE, NOTE]
+    assert [row.kind for row in notes.read_remarks(db, run).notes] == [TAG, TAG, NOTE, NOTE]
 
 
 def test_tags_are_counted_over_topics_and_documents_of_a_corpus_the_most_frequent_first(db, run):
@@ -61,7 +61,7 @@ def test_notes_on_documents_belong_to_the_corpus_and_outlive_its_runs(db):
     notes.add_document_note(db, run.corpus, 5, NewNote("last"))
     notes.add_topic_note(db, run.number, 1, 1, NewNote("of a topic"))
     runs.delete_run(db, run.number)
-    assert notes.list_topic_notes(db, run.number) == []
+    assert notes.read_remarks(db, run.number).notes == []
     assert [row.text for row in notes.list_document_notes(db, run.corpus)] == ["first", "last"]
     assert [row.text for row in notes.list_document_notes(db, run.corpus, [5])] == ["last"]
     assert [row.text for row in notes.list_document_notes(db, run.corpus, {1, 5})] == ["last"]
@@ -77,10 +77,10 @@ def test_a_fork_has_copies_of_the_notes_on_topics_with_their_authors_and_times(d
     notes.add_document_note(db, parent.corpus, 0, NewNote("of a document"))
     child = new_run(db, parent.corpus, fork=snapshot.number)
     notes.add_topic_note(db, parent.number, 1, 1, NewNote("later"))
-    (original, _), (copied,) = notes.list_topic_notes(db, parent.number), notes.list_topic_notes(db, child.number)
+    (original, _), (copied,) = notes.read_remarks(db, parent.number).notes, notes.read_remarks(db, child.number).notes
     assert copied == original._replace(number=copied.number, run=child.number)
     notes.delete_note(db, original.number)
-    assert len(notes.list_topic_notes(db, child.number)) == 1
+    assert len(notes.read_remarks(db, child.number).notes) == 1
     assert len(notes.list_document_notes(db, parent.corpus)) == 1
 
 
@@ -90,7 +90,7 @@ def test_a_note_is_changed_with_its_author_and_a_tag_is_not(db, run):
     changed = notes.change_note(db, note.number, "first ", "Bob")
     assert (changed.number, changed.text, changed.author) == (note.number, "first", "Bob")
     assert changed.created >= note.created
-    assert changed in notes.list_topic_notes(db, run)
+    assert changed in notes.read_remarks(db, run).notes
     with pytest.raises(StoreError, match="is the tag 'sure'; delete it"):
         notes.change_note(db, tag.number, "unsure")
     assert notes.delete_note(db, tag.number) == tag
@@ -114,7 +114,7 @@ def test_what_says_nothing_or_too_much_is_refused(db, run, new, sentence):
         notes.add_topic_note(db, run, 1, 1, new)
     with pytest.raises(StoreError, match=sentence):
         notes.add_document_note(db, corpus, 1, new)
-    assert notes.list_topic_notes(db, run) == notes.list_document_notes(db, corpus) == []
+    assert notes.read_remarks(db, run).notes == notes.list_document_notes(db, corpus) == []
 
 
 def test_runs_corpora_and_documents_that_are_not_there_are_refused(db, run):
@@ -134,12 +134,12 @@ def test_topics_get_what_they_lack_and_keep_their_names(db, run):
     notes.add_topic_note(db, target, 1, 2, NewNote("salt", TAG))
     notes.add_topic_note(db, run, 1, 7, NewNote("salt", TAG, "Ada"))
     notes.add_topic_note(db, run, 1, 7, NewNote("a long story", author="Ada"))
-    rows = notes.list_topic_notes(db, run)
+    rows = notes.read_remarks(db, run).notes
     copies = [TopicCopy(1, 2, "cheese", rows), TopicCopy(2, 1, "top", ()), TopicCopy(2, 2, "", rows[:1])]
     assert notes.copy_to_topics(db, target, copies) == [(False, 1), (True, 0), (False, 1)]
     assert notes.copy_to_topics(db, target, copies) == [(False, 0)] * 3
-    assert notes.list_labels(db, target) == {(1, 2): "bread", (2, 1): "top"}
-    copied = notes.list_topic_notes(db, target)
+    assert notes.read_remarks(db, target).names == {(1, 2): "bread", (2, 1): "top"}
+    copied = notes.read_remarks(db, target).notes
     assert list_texts(copied)[1:] == [
         (1, 2, None, NOTE, "a long story", "Ada"), (2, 2, None, TAG, "salt", "Ada"),
     ]  # fmt: skip

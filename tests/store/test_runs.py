@@ -269,9 +269,9 @@ def test_labels_are_given_changed_and_taken_away(db):
     notes.set_label(db, run, 1, 17, "space")
     notes.set_label(db, run, 1, 17, "spacecraft ")
     notes.set_label(db, run, 2, 1, "science")
-    assert notes.list_labels(db, run) == {(1, 17): "spacecraft", (2, 1): "science"}
+    assert notes.read_remarks(db, run).names == {(1, 17): "spacecraft", (2, 1): "science"}
     notes.set_label(db, run, 1, 17, "")
-    assert notes.list_labels(db, run) == {(2, 1): "science"}
+    assert notes.read_remarks(db, run).names == {(2, 1): "science"}
     with pytest.raises(NotFound):
         notes.set_label(db, 99, 1, 1, "x")
 
@@ -311,7 +311,7 @@ def test_a_fork_begins_with_a_copy_of_the_snapshot_and_the_names_of_its_topics(d
     arrays = snapshots.load_snapshot(db, first.number)
     assert arrays["r"].tolist() == [20] * 4
     assert list(arrays) == list(ARRAYS)
-    assert notes.list_labels(db, child.number) == {(1, 3): "cheese"}
+    assert notes.read_remarks(db, child.number).names == {(1, 3): "cheese"}
 
 
 def test_a_fork_outlives_the_thinning_and_the_deletion_of_its_parent(db, parent):
@@ -371,7 +371,7 @@ def test_a_line_of_forks_is_one_family_though_some_of_it_are_gone(db, parent):
 def test_deleting_a_fork_leaves_its_parent_as_it_was(db, parent):
     runs.delete_run(db, fork(db, parent).number)
     assert [row.minibatch for row in snapshots.list_snapshots(db, parent.number)] == [10, 20, 30]
-    assert notes.list_labels(db, parent.number) == {(1, 3): "cheese"}
+    assert notes.read_remarks(db, parent.number).names == {(1, 3): "cheese"}
 
 
 def numbers(rows):

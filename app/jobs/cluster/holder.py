@@ -1,6 +1,10 @@
-"""The documents held by a cluster worker: their counts and local variables, which stay there between steps."""
+"""The documents held by a cluster worker: their counts and local variables, which stay there between steps.
+
+The workers of a place may sweep them by graphics processors, one for each.
+"""
 
 import itertools
+import os
 import time
 from collections.abc import Mapping
 from functools import cached_property
@@ -9,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topiary.app.jobs import gpu
-from topiary.app.jobs.cluster.cards import AssignedCard
+from topiary.app.jobs.cluster.place import WorkPlace
 from topiary.app.jobs.cluster.workers import SweepPace, WorkerLostError, WorkerReport
 from topiary.engine import models, settings
 from topiary.engine.contract import Array, Batch, Counts, Facts, flatten, unflatten
@@ -21,6 +25,50 @@ from topiary.store.database import Database, open_database
 from topiary.store.errors import StoreError
 
 OPENING_PATIENCE = 60.0  # seconds to wait for a database server that is restarting
+VISIBLE = "CUDA_VISIBLE_DEVICES"  # environment variable that lists the cards that a process sees
+
+
+class AssignedCard(NamedTuple):
+    """The card of a process that sweeps documents for a run.
+
+    Attributes
+    ----------
+    card : str
+        The card as CUDA_VISIBLE_DEVICES names it; "" for the first one that the process sees.
+    processes : int
+        Number of processes that share its memory.
+    """
+
+    card: str = ""
+    processes: int = 1
+
+    def use(self) -> None:
+        """Let this process see no other card; it must not have used one before."""
+        if self.card:
+            os.environ[VISIBLE] = self.card
+
+
+def assign_cards(where: WorkPlace) -> list[AssignedCard]:
+    """Return the cards that the workers of a place use in turn; none if processors sweep there.
+
+    Processes of this machine use its cards in turn, and workers elsewhere the first card that each of them sees.
+
+    Raises
+    ------
+    GpuError
+        When processes of this machine should use its cards, and it has none, or numba-cuda is missing.
+    """
+    if not where.has_cards:
+        return []
+    return _assign_here(where.processes) if where.processes else [AssignedCard()]
+
+
+def _assign_here(n: int) -> list[AssignedCard]:
+    """Return the card of each of ``n`` processes of this machine."""
+    gpu.check_card()
+    n_cards = len(gpu.list_cards())
+    names = os.environ[VISIBLE].split(",") if VISIBLE in os.environ else list(map(str, range(n_cards)))
+    return [AssignedCard(names[i % n_cards].strip(), len(range(i % n_cards, n, n_cards))) for i in range(n)]
 
 
 def open_patiently(store: str) -> Database:

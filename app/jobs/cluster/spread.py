@@ -17,8 +17,7 @@ import numpy as np
 from topiary.app.jobs import gpu
 from topiary.app.jobs import training as mathematics
 from topiary.app.jobs.cluster import place, workers
-from topiary.app.jobs.cluster.cards import AssignedCard, assign_cards
-from topiary.app.jobs.cluster.holder import DocumentHolder, HeldPart, LocalShare, RunSetup
+from topiary.app.jobs.cluster.holder import AssignedCard, DocumentHolder, HeldPart, LocalShare, RunSetup, assign_cards
 from topiary.app.jobs.cluster.place import PlaceError, RemoteActor, WorkerPresence
 from topiary.app.jobs.cluster.workers import WorkerLostError, WorkerReport
 from topiary.app.jobs.plan import Plan

@@ -9,8 +9,7 @@ from topiary.app.analysis.seeds import EstimatePair
 from topiary.app.names import format_signed
 from topiary.app.views.compare.trees import list_shared_classes
 from topiary.app.views.markup import draw_term, draw_title, write_element
-from topiary.app.views.run_facts import format_estimate
-from topiary.app.views.text import escape, format_percent, shorten
+from topiary.app.views.text import escape, format_estimate, format_percent, shorten
 from topiary.engine.hierarchy.tree import Node
 
 _MOST_CLASSES = 12  # classes listed, those that changed most

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
-from topiary.app.analysis.recurrence import (
+from topiary.app.analysis.seeds import (
     ACTIVE,
     APART,
     ENOUGH_DRAWS,

@@ -19,9 +19,8 @@ from topiary.app.analysis.seeds import (
 )
 from topiary.app.names import plural
 from topiary.app.views.markup import draw_term, write_element
-from topiary.app.views.palette import declare_hue
-from topiary.app.views.run_facts import format_estimate
-from topiary.app.views.text import escape, format_percent, format_weight, shorten, write_title
+from topiary.app.views.text import escape, format_estimate, format_percent, format_weight, shorten, write_title
+from topiary.app.views.theme import declare_hue
 
 _COUNTS_TIP = (
     "Counts of topics with a partner, and of edges above the threshold; A is run {a.run} at {a.moment}, "

@@ -21,9 +21,9 @@ from topiary.app.analysis.topic_images import draw_atom_uri
 from topiary.app.names import format_signed
 from topiary.app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
 from topiary.app.views.markup import draw_select, draw_term, draw_title, mark_edited, write_element
-from topiary.app.views.palette import LIVE, RARER_DASHES, declare_hue
 from topiary.app.views.runs.kpis import draw_choices
 from topiary.app.views.text import escape, format_percent, format_weight, shorten
+from topiary.app.views.theme import LIVE, RARER_DASHES, declare_hue
 from topiary.engine.hierarchy.tree import Edge, Node
 
 SORT_WORDS: Mapping[str, str] = {

@@ -17,8 +17,8 @@ from topiary.app.analysis.comparison import (
     get_other_side,
 )
 from topiary.app.analysis.hierarchy import format_identity
-from topiary.app.views.palette import LIGHT, LIVE, PictureTheme
 from topiary.app.views.text import escape, fit_lines, measure_text, shorten
+from topiary.app.views.theme import LIGHT, LIVE, PictureTheme
 from topiary.app.views.tree.boxes import (
     GIST_LEADING,
     GIST_SIZE,

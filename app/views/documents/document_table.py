@@ -9,8 +9,7 @@ from typing import NamedTuple
 from topiary.app.analysis.document_table import DocumentFilter, StrongestTopic
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.passages import ContextLine
-from topiary.app.views.documents.documents_form import ListedDocument
-from topiary.app.views.documents.placed_document import mark_words
+from topiary.app.views.documents.placed_document import ListedDocument, mark_words
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.html import render
 from topiary.app.views.markup import name_condition

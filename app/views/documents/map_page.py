@@ -1,23 +1,33 @@
-"""The map of documents: the sentence that answers, the filters above the map, and the table at its side."""
+"""The map of documents: the sentence that answers, the filters above the map, the table at its side, and its points.
+
+The browser reads points of six bytes each, in random order, so that any first part of them is a fair sample, which is
+what it draws while the map moves.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from topiary.app.analysis.filters import STRONGEST, parse_condition
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
 from topiary.app.jobs.progress import Notice
 from topiary.app.views.documents.document_table import PAGE_ROWS, TablePage, find_row_topic, list_pages
-from topiary.app.views.documents.documents_form import MAP, TABS
+from topiary.app.views.documents.placed_document import MAP, TABS
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.html import render
 from topiary.app.views.markup import name_condition
 from topiary.app.views.save_dialogs import draw_table_dialog
 from topiary.app.views.text import shorten
+from topiary.engine.contract import Array, FloatArray, IntArray
 from topiary.engine.hierarchy.tree import Node
 
 TOPIC = "Topic"  # the first way to colour documents
 _MOST_TYPICAL = 6  # topics that are listed
+NO_CODE = 0x7FFF  # in place of the code by which a point is coloured; larger codes count as none
+SELECTED = 0x8000  # is added to the code of a point that is selected
+_STEPS = 65535  # of a coordinate, along each side of the map
 
 
 class MapLegend(NamedTuple):
@@ -270,3 +280,63 @@ def draw_beside(table: TablePage, beside: BesideMap) -> str:
         topic,
         is_some,
     )
+
+
+class PackedMap(NamedTuple):
+    """The points of a map, and what is needed to understand what the browser says of them.
+
+    Attributes
+    ----------
+    data : bytes
+        x and y of every point, then the code of every point: little-endian 16-bit whole numbers.
+    order : (N,) int32
+        Document of each point.
+    corner : (2,) float64
+        Lower left corner of the map: the documents' coordinates where those of the browser are 0.
+    side : float
+        Length of the longer side of the map, which is 1 in the browser.
+    frame : (width, height)
+        Of the map, in the coordinates of the browser.
+    """
+
+    data: bytes
+    order: IntArray
+    corner: FloatArray
+    side: float
+    frame: tuple[float, float]
+
+    def place(self, points: Array) -> FloatArray:
+        """Return the coordinates in the browser, 0 to 1, of points of the map, (n, 2)."""
+        return np.asarray((np.asarray(points, dtype=np.float64) - self.corner) / self.side)
+
+    def trace(self, polygon: Array) -> FloatArray:
+        """Return the coordinates on the map of points in the browser, (n, 2)."""
+        return np.asarray(np.asarray(polygon, dtype=np.float64).reshape(-1, 2) * self.side + self.corner)
+
+    def find_point(self, document: int) -> int:
+        """Return the point of a document; -1 for none."""
+        return int(next(iter(np.flatnonzero(self.order == document)), -1))
+
+
+def pack_map(positions: Array, codes: Array, selected: Array | None = None) -> PackedMap:
+    """Return the points of a map as the browser reads them; the same map gives the same bytes.
+
+    Parameters
+    ----------
+    positions : (N, 2) float array
+    codes : (N,) int array
+        By which documents are coloured, -1 for none.
+    selected : (N,) bool array, optional
+        Documents that stand out; by default all.
+    """
+    places, n = positions.astype(np.float64), len(positions)
+    order = np.random.default_rng(n).permutation(n).astype(np.int32)
+    low, high = (places.min(axis=0), places.max(axis=0)) if n else (np.zeros(2), np.zeros(2))
+    side = max(float((high - low).max()), 1e-9)
+    coordinates = np.rint((places[order] - low) / side * _STEPS).clip(0, _STEPS).astype("<u2")
+    shown = np.where((codes < 0) | (codes > NO_CODE), NO_CODE, codes)
+    if selected is not None:
+        shown = shown + np.where(selected, SELECTED, 0)
+    width, height = ((high - low) / side).tolist()
+    data = coordinates.tobytes() + shown[order].astype("<u2").tobytes()
+    return PackedMap(data, order, low, side, (width, height))

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, format_identity
+from topiary.app.analysis.passages import WordContext, find_word, find_word_uses
 from topiary.app.analysis.topic_images import draw_mosaic_uri
-from topiary.app.analysis.word_use import WordContext, find_word, find_word_uses
 from topiary.app.names import plural
 from topiary.app.views.explore.detail import (
     draw_common_words,
@@ -18,8 +18,8 @@ from topiary.app.views.explore.detail import (
     draw_twin_tag,
 )
 from topiary.app.views.html import render
-from topiary.app.views.palette import declare_hue
 from topiary.app.views.text import escape, format_percent, shorten, write_title
+from topiary.app.views.theme import declare_hue
 from topiary.engine.hierarchy.tree import Node
 
 

@@ -4,14 +4,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from topiary.app.analysis.column_topics import list_column_layers, rank_column_topics
+from topiary.app.analysis.filters import SelectedShares
 from topiary.app.analysis.hierarchy import BACKGROUND, LEAST_RELATION, LIGHT, REASONS, Hierarchy, format_identity
 from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_most
 from topiary.app.views.html import render
 from topiary.app.views.markup import draw_select, draw_title
-from topiary.app.views.palette import LIVE
 from topiary.app.views.save_dialogs import ReportScope, draw_report_dialog, draw_table_dialog
-from topiary.app.views.text import BOLD, escape, format_percent, measure_text, shorten
+from topiary.app.views.text import BOLD, describe_moment, escape, format_percent, measure_text, shorten
+from topiary.app.views.theme import LIVE
 from topiary.app.views.tree.map_svg import MapDrawing
 from topiary.app.views.tree.opening import STEP
 from topiary.app.views.tree.picture import TreeChoice, TreeDrawing, describe_elsewhere, write_caption
@@ -462,6 +464,14 @@ def describe_tree(hierarchy: Hierarchy, part: Subnetwork, direction: Direction) 
     return f"{format_percent(first.size)} {verb} {title} is {hierarchy.title(first.below)}{more if others else ''}."
 
 
+def draw_column_topics(hierarchy: Hierarchy) -> str:
+    """Return the folded list of all column topics, layer by layer, top first; empty for other models."""
+    if hierarchy.columns is None:
+        return ""
+    layers = [(layer, rank_column_topics(hierarchy, layer)) for layer in reversed(list_column_layers(hierarchy))]
+    return render("topic.column_topics", layers) if layers else ""
+
+
 def list_top_rows(hierarchy: Hierarchy) -> list[TopicRow]:
     """Return the topics of the top layer as rows whose bars are cut where their children begin."""
     nodes = [node for node in hierarchy.nodes(hierarchy.n_layers) if hierarchy.share(node) > 0]
@@ -508,3 +518,10 @@ def _list_rows_below(
 def draw_rows(hierarchy: Hierarchy, rows: Sequence[TopicRow], selected: Node | None) -> str:
     """Return rows of topics for a phone; a click on one selects its topic."""
     return render("explore.rows", hierarchy, rows, selected)
+
+
+def draw_selection(selection: SelectedShares | None) -> str:
+    """Return the conditions that select documents, and how many these are; empty without a selection."""
+    if selection is None:
+        return ""
+    return render("macros.selection", selection, describe_moment(selection.moment) if selection.moment else "")

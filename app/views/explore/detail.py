@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from topiary.app.analysis.column_topics import find_topics_above, list_column_layers, rank_column_topics
+from topiary.app.analysis.column_topics import find_topics_above
 from topiary.app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from topiary.app.analysis.name_server import PASSAGES, NameRequest, NameServer
 from topiary.app.analysis.notes import LONGEST_AUTHOR, LONGEST_NOTE, LONGEST_TAG, Note, rank_tags
@@ -72,14 +72,6 @@ def list_columns_above(hierarchy: Hierarchy, node: Node) -> str:
     """Return the column topics that weigh most in a topic of layer 1; empty for other layers and models."""
     topics = find_topics_above(hierarchy, node, _MOST_COLUMN_TOPICS) if hierarchy.columns else ()
     return render("topic.columns_above", topics) if topics else ""
-
-
-def draw_column_topics(hierarchy: Hierarchy) -> str:
-    """Return the folded list of all column topics, layer by layer, top first; empty for other models."""
-    if hierarchy.columns is None:
-        return ""
-    layers = [(layer, rank_column_topics(hierarchy, layer)) for layer in reversed(list_column_layers(hierarchy))]
-    return render("topic.column_topics", layers) if layers else ""
 
 
 def draw_role_tag(hierarchy: Hierarchy, node: Node) -> str:

@@ -13,6 +13,7 @@ from topiary.app.ingest.report import (
     list_lines,
     list_summary,
 )
+from topiary.app.jobs.ingest_process import ImportStatus, InspectionStatus
 from topiary.app.names import plural
 from topiary.app.views.html import render
 from topiary.app.views.runs.new_run_form import FormField, draw_sheet, name_fields
@@ -101,35 +102,10 @@ class UploadState(NamedTuple):
         return self.of > 0
 
 
-class InspectionState(NamedTuple):
-    """The inspection of uploaded files: its progress in words and as a share, then the report or an error."""
-
-    words: str = ""
-    share: float | None = None
-    report: Report | None = None
-    error: str = ""
-
-
-class ImportState(NamedTuple):
-    """The latest state of an import: its progress in words and as a share, its notes, its error, and its corpus.
-
-    ``corpus`` is empty until the import has succeeded.  Then ``report`` is the record stored with a new corpus, or
-    ``appended`` says what was appended to an existing one.
-    """
-
-    words: str
-    share: float | None
-    notes: Sequence[str]
-    error: str
-    corpus: str
-    report: Report | None = None
-    appended: str = ""
-
-
 def draw_corpus_form(
     address: str,
     sending: UploadState,
-    inspection: InspectionState,
+    inspection: InspectionStatus,
     first: Sequence[FormField],
     more: Sequence[FormField],
     error: str,
@@ -146,7 +122,7 @@ def draw_corpus_form(
     ----------
     address : str
         The address to which the browser uploads the files.
-    inspection : InspectionState
+    inspection : InspectionStatus
         The inspection of the files; it is not shown before files have arrived.
     first, more : sequences of FormField
         The options for reading files; those in ``more`` are folded.
@@ -176,16 +152,24 @@ def draw_corpus_form(
     )
 
 
-def draw_import(state: ImportState) -> str:
-    """Return the progress of an import, or its result."""
-    notes = [f"Note: {end_sentence(note)}" for note in state.notes]
+def draw_import(status: ImportStatus, corpus: str, report: Report | None) -> str:
+    """Return the progress of an import, or its result.
+
+    Parameters
+    ----------
+    corpus : str
+        The name of the corpus; empty until the import has succeeded.
+    report : Report or None
+        The record that is stored with a new corpus.
+    """
+    notes = [f"Note: {end_sentence(note)}" for note in status.notes]
     record = ""
-    if state.appended:
-        record = render("forms.paragraph", _write_sentence(state.appended))
-    elif state.report is not None:
-        lines = map(_write_sentence, list_summary(state.report))
-        record = render("forms.summary", _list_warnings(state.report, {}), lines)
-    return render("forms.result", state, record, notes)
+    if status.appended:
+        record = render("forms.paragraph", _write_sentence(status.appended))
+    elif report is not None:
+        lines = [_write_sentence(line) for line in list_summary(report)]
+        record = render("forms.summary", _list_warnings(report, {}), lines)
+    return render("forms.result", status, corpus, record, notes)
 
 
 MOST_COMMON = 24  # common words listed
@@ -224,7 +208,7 @@ def _draw_recommendation(advice: Recommendation, *, taken: bool) -> str:
     return render("forms.advice", advice.option, what, reason, effects, taken)
 
 
-def _draw_inspection(inspection: InspectionState, labels: dict[str, str], *, vocabulary: bool) -> str:
+def _draw_inspection(inspection: InspectionStatus, labels: dict[str, str], *, vocabulary: bool) -> str:
     """Return the report, or the progress of the inspection; the last report stays until the next is ready."""
     report = inspection.report
     if inspection.error:
@@ -240,11 +224,6 @@ def _draw_inspection(inspection: InspectionState, labels: dict[str, str], *, voc
 def wrap_page(*parts: str) -> str:
     """Return the page around these parts."""
     return draw_sheet(("Add documents", "They stay on this machine."), *parts)
-
-
-def draw_meter(share: float | None, label: str) -> str:
-    """Return a progress bar for the share done, 0 to 1; empty if it is not known."""
-    return render("macros.meter", share, label)
 
 
 class CorpusFacts(NamedTuple):

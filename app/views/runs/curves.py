@@ -27,8 +27,8 @@ from bokeh.models.annotations import BoxAnnotation, Label, LabelSet, Span
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
-from topiary.app.jobs.plan import STEPS
 from topiary.app.machine import find_asset
+from topiary.app.names import STEPS
 from topiary.app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, make_figure_look, pick_layer_colour
 
 SLOTS = 6  # runs overlaid at most, including the run itself

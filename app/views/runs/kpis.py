@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy
 from topiary.app.jobs.cluster.workers import WorkerFacts, read_cluster
@@ -20,12 +20,12 @@ from topiary.app.jobs.estimates import (
     list_estimates,
 )
 from topiary.app.jobs.new_run import MORE_STEPS
-from topiary.app.jobs.plan import STEPS, name_step
-from topiary.app.jobs.records import WidthChange, describe_change
-from topiary.app.names import name_model, name_state
+from topiary.app.jobs.records import describe_change
+from topiary.app.names import STEPS, name_model, name_state, name_step
 from topiary.app.views.html import render
 from topiary.app.views.markup import list_run_entries, name_run, write_attributes
-from topiary.app.views.run_facts import (
+from topiary.app.views.runs.new_run_form import describe_setting, format_value
+from topiary.app.views.text import (
     describe_lineage,
     estimate_seconds_left,
     format_age,
@@ -34,8 +34,8 @@ from topiary.app.views.run_facts import (
     format_size,
     format_span,
 )
-from topiary.app.views.runs.new_run_form import describe_setting, format_value
 from topiary.engine.hierarchy.tree import Node
+from topiary.store.events import RunEvent
 from topiary.store.run_rows import RunRow
 
 SWEEPS_BEGIN = "sweeps begin"  # kind of the event at which a run changes from mini-batches to sweeps over all documents
@@ -149,18 +149,7 @@ def draw_choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, lab
     return render("macros.choices", name, entries, chosen, label)
 
 
-class EventFacts(Protocol):
-    """The facts about an event that the page shows, as in a row of the store."""
-
-    @property
-    def minibatch(self) -> int: ...  # noqa: D102
-    @property
-    def kind(self) -> str: ...  # noqa: D102
-    @property
-    def change(self) -> WidthChange | None: ...  # noqa: D102
-
-
-def summarise_changes(events: Iterable[EventFacts]) -> list[tuple[int, str]]:
+def summarise_changes(events: Iterable[RunEvent]) -> list[tuple[int, str]]:
     """Return the changes of the structure as (mini-batch, sentence), without the lists of topics."""
     changes: dict[int, list[str]] = {}
     for event in events:
@@ -169,7 +158,7 @@ def summarise_changes(events: Iterable[EventFacts]) -> list[tuple[int, str]]:
     return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(changes.items())]
 
 
-def find_phases(events: Iterable[EventFacts]) -> list[int]:
+def find_phases(events: Iterable[RunEvent]) -> list[int]:
     """Return the steps at which a run changes from mini-batches to sweeps over all documents."""
     return [event.minibatch for event in events if event.kind == SWEEPS_BEGIN]
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
-from topiary.app.views.palette import LIVE, PictureTheme, find_layer_colour
 from topiary.app.views.text import BOLD, LONGEST_TITLE, escape, format_percent, measure_text, shorten, shorten_words
+from topiary.app.views.theme import LIVE, PictureTheme, find_layer_colour
 from topiary.app.views.tree import tree_svg
 from topiary.app.views.tree.boxes import LONGEST
 from topiary.app.views.tree.tree_svg import FONT

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_most
-from topiary.app.views.palette import LIVE, PictureTheme
 from topiary.app.views.text import escape, format_percent
+from topiary.app.views.theme import LIVE, PictureTheme
 from topiary.app.views.tree.boxes import TopicBox, find_class_overlay, make_boxes, make_room
 from topiary.app.views.tree.layout import WIDE, TreeLayout, draw_bend, lay_out_tree
 from topiary.app.views.tree.opening import LOWEST, RULES, USUAL, Detail, add_linking_topics

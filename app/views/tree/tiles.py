@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from topiary.app.names import plural
-from topiary.app.views.palette import LIVE, PictureTheme, find_layer_colour
 from topiary.app.views.text import BOLD, escape, fit_lines, format_percent, measure_text, wrap_words
+from topiary.app.views.theme import LIVE, PictureTheme, find_layer_colour
 from topiary.app.views.tree.tree_svg import FONT, draw_text
 from topiary.engine.hierarchy.tree import Node
 

@@ -8,8 +8,8 @@ from topiary.app.analysis.hierarchy import LIVE as LIVE_ROLE
 from topiary.app.analysis.hierarchy import EdgeMark, Hierarchy, format_identity
 from topiary.app.names import format_signed
 from topiary.app.views.compare.recurrence import describe_found
-from topiary.app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
 from topiary.app.views.text import BOLD, escape, format_percent, format_weight, measure_text
+from topiary.app.views.theme import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
 from topiary.app.views.tree.boxes import (
     FAR,
     GIST_HEAD,

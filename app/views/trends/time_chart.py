@@ -1,6 +1,6 @@
-"""Topics over time as SVG: lines with bands, above bars of the number of documents.
+"""Topics over time and by group: how they are measured, and their pictures as SVG.
 
-A share by group: bars with intervals.
+Lines with bands stand above bars of the number of documents; the share by group has bars with intervals.
 """
 
 import math
@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topiary.app.names import plural
+from topiary.app.names import UNIT, plural
 from topiary.app.views.html import render
 from topiary.app.views.text import escape, format_percent, shorten
+from topiary.engine.lens.moments import Weighting
 
 _DATES = 24.0  # height of the dates below the bars
 _LINE = 15.0  # between two names at the right
@@ -435,3 +436,21 @@ def _describe_bar(bar: GroupBar, top: float, form: Callable[[float], str]) -> Si
         shown.share, shown.interval = form(bar.mean), f"{form(low)} – {form(high)}"
         shown.ends = (100 * bar.mean / top, 100 * min(low, top) / top, 100 * min(high, top) / top)
     return shown
+
+
+class MeasuredBy(NamedTuple):
+    """How something is measured over time and by group: fields of the view."""
+
+    unit: str = "automatic"
+    moving: str = "1"
+    weigh: Weighting = "tokens"
+
+    @property
+    def period(self) -> str | None:
+        """The length of the periods; None to choose it by density."""
+        return None if self.unit == UNIT.unset else self.unit
+
+    @property
+    def periods(self) -> dict[str, Any]:
+        """The length of the periods and the number of them in a moving mean, as arguments of what measures."""
+        return {"unit": self.period, "moving": int(self.moving)}

@@ -23,16 +23,16 @@ from topiary.app.analysis.trends import (
 from topiary.app.analysis.typical import TypicalTopics, TypicalWords
 from topiary.app.views.explore.refining import draw_refine_selection
 from topiary.app.views.html import render
-from topiary.app.views.palette import LIVE
 from topiary.app.views.save_dialogs import draw_save_table
 from topiary.app.views.text import format_percent, format_points, shorten
-from topiary.app.views.trends.controls import HeatChoices, MeasuredBy
+from topiary.app.views.theme import LIVE
 from topiary.app.views.trends.time_chart import (
     NARROW,
     SMALL,
     SMALLEST,
     WIDE,
     Frame,
+    MeasuredBy,
     TimeAxis,
     TimeLine,
     choose_scale,
@@ -44,6 +44,36 @@ from topiary.engine.hierarchy.tree import Node
 _LETTERS = 12  # of the name of a group above its column
 _DEEPEST, _FULL = 56.0, 0.34  # percent of the hue of the largest tint, and the difference from which the hue is whole
 _MOST_ROWS = 32  # topics above which those without a sure difference are folded
+
+
+class HeatChoices(NamedTuple):
+    """What the table of topics and groups shows: fields of the view.
+
+    Attributes
+    ----------
+    cells : "difference" or "share"
+        The number of a cell: the difference from all other groups, or the share in the group.
+    ordered : "size" or "similarity"
+        Order of topics and groups.
+    numbers : "sure" or "all"
+        Whether cells whose difference may be chance have a number too.
+    heads : tuple of str
+        The conditions of the groups that have a column; none for the largest ones.
+    quiet : "hidden" or "shown"
+        Whether topics without a sure difference are shown where there are many.
+    every : "hidden" or "shown"
+        Whether the table below has all its rows.
+    marked : tuple of str
+        The cell that was chosen: a topic and the condition of a group, as in ``L3:1 source=herald``.
+    """
+
+    cells: str = "difference"
+    ordered: str = "size"
+    numbers: str = "sure"
+    heads: tuple[str, ...] = ()
+    quiet: str = "hidden"
+    every: str = "hidden"
+    marked: tuple[str, ...] = ()
 
 
 class HeatMap(NamedTuple):

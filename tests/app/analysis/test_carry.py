@@ -76,10 +76,10 @@ def test_names_notes_and_tags_come_to_the_same_topics_with_authors_and_times(db,
         CarriedTopic(Node(1, 3), Node(1, 0), "", False, 1, 1, ""),
         CarriedTopic(Node(1, STRANGE), None, "", False, 1, 0, ""),
     ]
-    assert notes.list_labels(db, other) == {(1, 2): "roses"}
-    copied = {(row.topic, row.kind, row.text, row.author) for row in notes.list_topic_notes(db, other)}
+    assert notes.read_remarks(db, other).names == {(1, 2): "roses"}
+    copied = {(row.topic, row.kind, row.text, row.author) for row in notes.read_remarks(db, other).notes}
     assert copied == {(2, TAG, "sure", "Ada"), (1, "note", "two\nlines", "Bob")}
-    times = [row.created for row in notes.list_topic_notes(db, other) if row.author == "Bob"]
+    times = [row.created for row in notes.read_remarks(db, other).notes if row.author == "Bob"]
     assert abs((times[0] - note.created).total_seconds()) < 1e-3
     assert summarize_carrying(carried, other) == (
         f"run {other} got 1 name and 2 notes and tags; 1 topic is not found in it"
@@ -102,8 +102,8 @@ def test_carrying_again_adds_nothing_and_a_topic_keeps_its_own_name(db, pair):
     first, second = (carry_annotations(db, match_runs(db, one, other)) for _ in range(2))
     assert [(each.is_named, each.carried, each.own_name) for each in first] == [(False, 1, "gardens"), (True, 0, "")]
     assert [(each.is_named, each.carried, each.own_name) for each in second] == [(False, 0, "gardens"), (False, 0, "")]
-    assert notes.list_labels(db, other) == {(1, 2): "gardens", (1, 4): "moons"}
-    assert len(notes.list_topic_notes(db, other)) == 1
+    assert notes.read_remarks(db, other).names == {(1, 2): "gardens", (1, 4): "moons"}
+    assert len(notes.read_remarks(db, other).notes) == 1
     assert summarize_carrying(second, other) == f"run {other} got 0 names and no note; 1 topic keeps its own name"
     assert [describe_carried(matched, each) for each in second] == [
         "L1:1 roses is L1:2 gardens: keeps its name “gardens” instead of “roses”, had 1 note or tag already",

@@ -13,8 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from topiary.app.estimators.base import read_labels, strip_scalar
-from topiary.app.estimators.models import DATM, DEF, DLDA, DPFA, LDA, SDATM
+from topiary.app.estimators.models import DATM, DEF, DLDA, DPFA, LDA, SDATM, read_labels, strip_scalar
 from topiary.engine.settings import SettingError
 
 TINY = {"layers": (3, 2), "n_iter": 2, "batch_size": 20, "real_values": "round"}

@@ -14,10 +14,10 @@ from topiary.app.cli.main import main
 from topiary.app.export.film import choose_film_tree
 from topiary.app.export.report import render_report, write_report
 from topiary.app.export.run_tables import build_table, read_request
-from topiary.app.views.palette import LIGHT
 from topiary.app.views.report_trends import ReportTrends, draw_topic_trends
 from topiary.app.views.save_dialogs import list_report_scopes
 from topiary.app.views.text import escape, format_percent
+from topiary.app.views.theme import LIGHT
 from topiary.app.views.tree.tiles import TilesChoice, describe_shares, draw_tiles
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.periods import Periods

@@ -91,7 +91,7 @@ def test_it_says_whether_its_run_trains_or_has_finished(db, monkeypatch, capsys)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     said = []
     for state in ("queued", "finished"):
-        monkeypatch.setattr(launcher, "find_state", lambda row, state=state: state)
+        monkeypatch.setattr(demo, "find_state", lambda row, state=state: state)
         assert demo.prepare_stored_demo([demo.QUICK]) == 0
         said.append(json.loads(capsys.readouterr().out.splitlines()[-1])[0])
     assert said == ["Run 1 is training", "Run 1 is finished"]

@@ -16,8 +16,8 @@ from topiary.app.jobs import claim, control, gpu, launcher, new_run, shares, tra
 from topiary.app.jobs.cluster import place
 from topiary.app.jobs.forks import list_remedies
 from topiary.app.jobs.run_rules import NewRunError
-from topiary.app.views.run_facts import format_size
 from topiary.app.views.runs.kpis import RunHealth, describe_card, draw_kpis
+from topiary.app.views.text import format_size
 from topiary.engine.contract import Facts
 from topiary.engine.gpu.devices import OneLane
 from topiary.engine.gpu.memory import DeviceError, explain_failure

@@ -15,6 +15,7 @@ from sqlalchemy import update
 
 from topiary.app.jobs import control, launcher, logs, process, trainer, worker
 from topiary.app.jobs.compile_kernels import KernelRequest
+from topiary.app.jobs.process import find_state
 from topiary.store import corpora, points, run_rows, runs, snapshots, tables
 from topiary.store.errors import Conflict, LostClaim
 from topiary.store.points import Point
@@ -64,7 +65,7 @@ def test_a_worker_killed_at_random_moments_and_resumed_is_bit_identical_to_one_n
         if not ended(row):
             kill(row)
             killed += 1
-            assert launcher.find_state(runs.get_run(db, run)) == "silent"
+            assert find_state(runs.get_run(db, run)) == "silent"
             control.resume_run(db, run)
     assert killed > 0
     wait_for(db, run, ended)
@@ -184,7 +185,7 @@ def test_a_dead_child_nobody_has_waited_for_counts_as_dead_and_its_run_is_delete
             break
         time.sleep(0.01)
     assert process.check_life(row.process) == "dead"
-    assert launcher.find_state(runs.get_run(db, run)) == "silent"
+    assert find_state(runs.get_run(db, run)) == "silent"
     control.delete_run(db, run)
     assert run not in [each.number for each in runs.list_runs(db)]
 
@@ -367,7 +368,7 @@ def test_a_living_worker_that_has_not_written_for_a_while_keeps_its_run(db):
     with db.write() as connection:
         connection.execute(update(tables.runs).values(heartbeat=tables.runs.c.heartbeat - 2 * run_rows.STALE_SECONDS))
     assert not runs.get_run(db, run).alive
-    assert launcher.find_state(runs.get_run(db, run)) == "running"
+    assert find_state(runs.get_run(db, run)) == "running"
     with pytest.raises(Conflict, match="stop it"):
         control.delete_run(db, run)
     assert runs.get_run(db, run).state == "running"
@@ -383,7 +384,7 @@ def test_a_run_whose_worker_died_keeps_its_results_when_it_is_ended(db, end):
         db, run, attempt, minibatch=7, seconds=1.0, points=[Point(7, 0, 1.0, "point_perplexity", 0, 800.0)]
     )
     snapshots.append_snapshot(db, run, attempt, 7, 1.0, {"phi.0": np.ones((2, 1))})
-    assert launcher.find_state(runs.get_run(db, run)) == "silent"
+    assert find_state(runs.get_run(db, run)) == "silent"
     end(db, run)
     assert ended(runs.get_run(db, run))
     assert [each.minibatch for each in snapshots.list_snapshots(db, run)] == [7]
@@ -456,7 +457,7 @@ def test_a_worker_whose_store_is_deleted_or_replaced_leaves_with_a_sentence(db, 
     assert ("another store has taken the place" if replaced else "was deleted or moved away") in log
     assert "Traceback" not in log
     (tmp_path / "away.db").rename(tmp_path / "store.db")
-    assert launcher.find_state(runs.get_run(db, run)) == "silent"
+    assert find_state(runs.get_run(db, run)) == "silent"
 
 
 @pytest.mark.skipif(not POSIX, reason="Windows ends processes without asking them")
@@ -474,4 +475,4 @@ def test_a_worker_asked_to_end_leaves_soon_also_when_the_database_is_gone(db, da
         assert child.wait(timeout=30) == worker.LOST
         log = logs.find_log(relay.url, run).read_text(encoding="utf-8")
     assert "cannot be reached" in log
-    assert launcher.find_state(runs.get_run(db, run)) == "silent"
+    assert find_state(runs.get_run(db, run)) == "silent"

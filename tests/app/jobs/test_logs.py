@@ -9,7 +9,7 @@ import pytest
 from databases import open_filled
 
 from topiary.app.cli import main
-from topiary.app.jobs import launcher, logs
+from topiary.app.jobs import control, launcher, logs
 from topiary.store import runs
 from topiary.stores import open as open_store
 
@@ -57,7 +57,7 @@ def test_a_name_makes_no_second_line_and_steers_no_terminal(log):
 
 
 def test_what_commands_and_python_do_is_recorded_too(log, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(launcher, "find_state", lambda row: "paused")
+    monkeypatch.setattr(control, "find_state", lambda row: "paused")
     monkeypatch.setattr(launcher, "start_queued_runs", lambda _: [])
     for name in ("send_request", "requeue_run"):
         monkeypatch.setattr(runs, name, lambda *_, **__: None)

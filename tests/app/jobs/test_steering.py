@@ -57,7 +57,7 @@ def test_edits_are_made_after_their_steps_and_the_journal_says_what_they_did(fil
     curve = points.read_curve(file, run, "point_perplexity")
     before, after = max(p for p in curve if p[0] <= 12), max(p for p in curve if p[0] <= 62)
     assert (seed.perplexity_before, seed.perplexity_after) == (before[1], after[1])
-    assert notes.list_labels(file, run) == {(1, 5): "doping", (2, 2): "sport"}
+    assert notes.read_remarks(file, run).names == {(1, 5): "doping", (2, 2): "sport"}
     shown = {row.minibatch for row in snapshots.list_snapshots(file, run)}
     assert {12, 13, 25, 26} <= shown
     assert {32, 45} <= {step for step, _ in curve}
@@ -186,8 +186,8 @@ def test_edited_topics_keep_number_name_and_notes_through_retraining_forks_and_s
     trainer.train_run(file, more.number)
     undone = undo_edit(file, run, 4)
     for made in (more.number, undone.number):
-        assert notes.list_labels(file, made) == {(1, 5): "doping", (2, 2): "sport"}
-        assert [(each.layer, each.topic, each.text) for each in notes.list_topic_notes(file, made)] == [
+        assert notes.read_remarks(file, made).names == {(1, 5): "doping", (2, 2): "sport"}
+        assert [(each.layer, each.topic, each.text) for each in notes.read_remarks(file, made).notes] == [
             (1, 5, "seen in the appendix")
         ]
         shown = StoreReader(file).hierarchy_at(runs.get_run(file, made))
@@ -198,7 +198,7 @@ def test_edited_topics_keep_number_name_and_notes_through_retraining_forks_and_s
     assert [(row.edit, row.kind, row.state, row.step) for row in edits.list_edits(file, other.number)] == [
         (1, "seed", APPLIED, 12), (2, "place", APPLIED, 12)  # the others name topics of this seed alone
     ]  # fmt: skip
-    assert notes.list_labels(file, other.number) == {(1, 5): "doping", (2, 2): "sport"}
+    assert notes.read_remarks(file, other.number).names == {(1, 5): "doping", (2, 2): "sport"}
 
 
 def test_a_paused_run_is_resumed_for_its_edits(file):

@@ -86,7 +86,7 @@ def test_a_run_follows_its_guide_with_every_seed(file, monkeypatch):
     for run in runs:
         trainer.train_run(file, run.number)
         assert [(row.state, row.step) for row in edits.list_edits(file, run.number)] == [("applied", 7)] * 4
-        assert set(notes.list_labels(file, run.number).values()) <= {"Doping", "Aid", "Sport"}
+        assert set(notes.read_remarks(file, run.number).names.values()) <= {"Doping", "Aid", "Sport"}
 
 
 def test_a_model_without_edits_takes_no_guide(file):

@@ -20,11 +20,11 @@ from topiary.app.jobs import (
     run_rules,
     trainer,
     training,
-    width_trials,
     worker,
 )
 from topiary.app.jobs.estimates import read_concentrations, read_latest
 from topiary.app.jobs.load_corpus import load_corpus
+from topiary.app.jobs.process import find_state
 from topiary.app.jobs.run_rules import RunRequest
 from topiary.engine import models, settings
 from topiary.engine.hierarchy import evaluate
@@ -437,8 +437,8 @@ def test_a_plateau_that_nobody_could_see_is_refused(file):
 
 def test_a_run_with_proposed_widths_tries_narrower_ones_once_and_keeps_the_choice(file, monkeypatch):
     monkeypatch.setattr(run_rules, "propose_widths", lambda *_: (32, 16))
-    real = width_trials._try_layers
-    monkeypatch.setattr(width_trials, "_try_layers", lambda *given: real(*given)._replace(perplexity=100.0))
+    real = training._try_layers
+    monkeypatch.setattr(training, "_try_layers", lambda *given: real(*given)._replace(perplexity=100.0))
     small_corpus(file, name="judged", documents=800, validation=True)
     row = new_run.create_run(file, "judged", model="dlda", texts={}, minibatches=20)
     assert row.options["tries_widths"]
@@ -701,7 +701,7 @@ def test_points_are_points(file):
     assert all(
         isinstance(point, Point) and point.documents == 20 * point.minibatch for point in points.read_points(file, run)
     )
-    assert launcher.find_state(runs.get_run(file, run)) == "finished"
+    assert find_state(runs.get_run(file, run)) == "finished"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from seed_samples import add_seed, plant_arrays
 from trend_samples import plant_trends
 
 import topiary
-from topiary.app.analysis.recurrence import diagnose_chains
+from topiary.app.analysis.seeds import diagnose_chains
 from topiary.app.cli.main import main
 from topiary.store.database import open_database
 from topiary.store.points import Point

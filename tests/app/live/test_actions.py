@@ -11,13 +11,12 @@ from process_samples import NOBODY, order, small_corpus
 
 from topiary.app.analysis.name_server import NameRequest
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.jobs import launcher, logs, process, progress
+from topiary.app.jobs import control, launcher, logs, process, progress
 from topiary.app.jobs.edit_orders import EditOrder
 from topiary.app.jobs.run_rules import RunRequest
 from topiary.app.live import actions as action_module
-from topiary.app.live.actions import Actions, Indexing
+from topiary.app.live.actions import Actions, Indexing, NotAllowed, Visitor
 from topiary.app.live.feed import Feed
-from topiary.app.live.visitor import NotAllowed, Visitor
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import events, full_text, runs
 from topiary.store.errors import NotFound
@@ -98,7 +97,7 @@ def test_a_viewer_is_refused(actions, verb):
 
 
 def test_what_an_analyst_does_is_in_the_audit_log_line_by_line(actions, tmp_path, monkeypatch):
-    monkeypatch.setattr(launcher, "find_state", lambda row: "paused")
+    monkeypatch.setattr(control, "find_state", lambda row: "paused")
     for name in ("send_request", "requeue_run"):
         monkeypatch.setattr(runs, name, lambda *_, **__: None)
     analyst = actions.on_behalf_of(Visitor("analyst", "192.0.2.8", "0123456789abcdef"))

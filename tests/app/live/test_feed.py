@@ -10,8 +10,7 @@ from store_samples import flip_snapshot
 from topiary.app.analysis import topic_reader as readers
 from topiary.app.live.actions import Actions
 from topiary.app.live.cache import History
-from topiary.app.live.feed import Feed
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Feed, Tick
 from topiary.store import events, notes, runs, snapshots
 from topiary.store.database import open_database
 from topiary.store.points import Point
@@ -281,7 +280,7 @@ def test_a_call_that_got_lost_is_made_again(db, feed, monkeypatch):
     runs.rename_run(db, row.number, "one")
     look(feed)
     session.waiting.clear()
-    monkeypatch.setattr("topiary.app.live.ticks.RING_AGAIN", 0.0)
+    monkeypatch.setattr("topiary.app.live.feed.RING_AGAIN", 0.0)
     runs.rename_run(db, row.number, "two")
     look(feed)
     session.turn()

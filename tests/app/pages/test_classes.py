@@ -16,9 +16,8 @@ from page_sessions import PageSession
 from topiary.app.analysis import predict as classes
 from topiary.app.analysis.errors import ReadError
 from topiary.app.analysis.predictions import Doing, store_predictions
-from topiary.app.live.feed import Feed
+from topiary.app.live.feed import Feed, Tick
 from topiary.app.live.predictions import PredictionCache
-from topiary.app.live.ticks import Tick
 from topiary.app.pages.classes import ClassesPage
 from topiary.app.views.classes.class_report import draw_prediction_progress
 from topiary.store import notes, runs

@@ -16,7 +16,7 @@ from topiary.app.analysis.comparison import Comparison, Pair, compare
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.seeds import SeedBaseline
 from topiary.app.live.cache import History
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages import compare_reading
 from topiary.app.pages.compare import ComparePage
 from topiary.app.pages.curves import CompareCurves

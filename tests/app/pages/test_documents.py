@@ -17,7 +17,7 @@ from page_sessions import PageSession
 from topiary.app.analysis import inference
 from topiary.app.analysis.read_hierarchy import find_snapshot
 from topiary.app.analysis.shares import complete_shares
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.documents import COMPILING, LOADING, DocumentsPage
 from topiary.app.pages.session import from_query, to_query
 from topiary.app.views.explore.detail import cut_excerpt

@@ -15,7 +15,7 @@ from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import narrow
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.explore import ExplorePage
 from topiary.app.pages.explore_reading import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
 from topiary.app.pages.session import View, from_query, to_query

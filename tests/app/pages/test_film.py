@@ -5,7 +5,7 @@ import pytest
 from databases import open_filled
 from page_sessions import PageSession
 
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.film import Film
 from topiary.store import runs, snapshots
 

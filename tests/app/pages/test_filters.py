@@ -11,11 +11,11 @@ from page_sessions import PageSession
 from trend_samples import DOCUMENTS, make_layer, plant_trends
 
 from topiary.app.jobs.plan import hash_share_origin
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.documents_table import DocumentTable
 from topiary.app.pages.explore import ExplorePage
 from topiary.app.pages.filters import PlacedTopics, SelectionReader, add_condition
-from topiary.app.views.filters import draw_selection
+from topiary.app.views.explore.controls import draw_selection
 from topiary.store import runs, shares, snapshots
 
 

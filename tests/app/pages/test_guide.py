@@ -3,7 +3,7 @@
 import re
 from types import SimpleNamespace
 
-from topiary.app.pages.guide import GROUPS, build_guide_page, read_sections, render_chapter
+from topiary.app.pages.guide import GROUPS, GuidePage, read_sections, render_chapter
 from topiary.app.pages.session import View
 from topiary.app.views import guide
 
@@ -13,7 +13,7 @@ NAMES = [name for group in GROUPS.values() for name in group]
 def open_guide(tab: str = ""):
     """Return the view and the board of an open guide."""
     view = View(page="guide", tab=tab)
-    return view, build_guide_page(SimpleNamespace(view=view))[0]
+    return view, GuidePage(SimpleNamespace(view=view)).board
 
 
 def test_pictures_of_the_guide_are_in_its_pages_and_ask_for_nothing_else():

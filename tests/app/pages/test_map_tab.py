@@ -10,11 +10,11 @@ from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_map, plant_trends
 
 from topiary.app.jobs.progress import Notice
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.documents import DocumentsPage
 from topiary.app.pages.map_tab import MapView, read_polygon
 from topiary.app.pages.session import from_query, to_query
-from topiary.app.views.document_map import NO_CODE, SELECTED
+from topiary.app.views.documents.map_page import NO_CODE, SELECTED
 from topiary.store import corpora
 
 

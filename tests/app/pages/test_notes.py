@@ -73,7 +73,7 @@ def test_a_note_and_a_tag_are_added_to_the_topic_on_screen_and_the_form_is_empty
 ) -> None:
     before = explore.find_form()
     explore.handle("note-add", id="L1:3", form={"text": "roses, mostly", "tag": " to check ", "author": "Ada"})
-    assert [(row.layer, row.topic, row.kind, row.text, row.author) for row in notes.list_topic_notes(db, 1)] == [
+    assert [(row.layer, row.topic, row.kind, row.text, row.author) for row in notes.read_remarks(db, 1).notes] == [
         (1, 3, "note", "roses, mostly", "Ada"), (1, 3, TAG, "to check", "Ada"),
     ]  # fmt: skip
     assert explore.list_shown() == ["to check", "roses, mostly"]
@@ -90,7 +90,7 @@ def test_a_note_is_changed_and_deleted(db: Any, explore: Session) -> None:
     assert explore.list_shown() == ["frist"]
     explore.handle("note-change", number=str(number), value="first", form={"author": "Bob"})
     assert explore.list_shown() == ["first"]
-    assert [note.author for note in notes.list_topic_notes(db, 1)] == ["Bob"]
+    assert [note.author for note in notes.read_remarks(db, 1).notes] == ["Bob"]
     explore.handle("note-delete", number=str(number))
     assert explore.list_shown() == []
 
@@ -123,14 +123,14 @@ MESSAGES = [
 def test_messages_that_no_form_sends_change_nothing(db: Any, explore: Session) -> None:
     notes.add_topic_note(db, 1, 1, 1, NewNote("stays"))
     notes.add_topic_note(db, 1, 1, 1, NewNote("stays", TAG))
-    before = notes.list_topic_notes(db, 1)
+    before = notes.read_remarks(db, 1).notes
     for message in MESSAGES:
         task = len(explore.tasks)
         explore.page.handle(message)
         for work, _, _ in explore.tasks[task:]:
             with pytest.raises(Exception, match=r"note|tag"):
                 work()
-        assert notes.list_topic_notes(db, 1) == before, message
+        assert notes.read_remarks(db, 1).notes == before, message
 
 
 def test_a_document_that_is_read_has_notes_above_it_that_every_run_of_the_corpus_shows(
@@ -171,7 +171,7 @@ def test_compare_offers_to_carry_names_and_notes_to_b_where_a_has_some(db: Any) 
     session.work()
     assert button in session.page._table.html
     session.handle("carry")
-    assert [(each.topic, each.text) for each in notes.list_topic_notes(db, row.number)] == [
+    assert [(each.topic, each.text) for each in notes.read_remarks(db, row.number).notes] == [
         (3, "about seasons"), (3, "sure"),
     ]  # fmt: skip
     assert session.report == [f"Run {row.number} got 0 names and 2 notes and tags."]

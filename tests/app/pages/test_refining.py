@@ -12,7 +12,7 @@ from topiary.app.analysis.refinements import DocumentCount, count_documents, lis
 from topiary.app.analysis.shares import find_shares, read_use
 from topiary.app.jobs import launcher
 from topiary.app.live.actions import Actions
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.documents_table import DocumentTable
 from topiary.app.pages.explore import ExplorePage
 from topiary.app.pages.trends import TrendsPage

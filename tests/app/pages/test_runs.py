@@ -12,18 +12,9 @@ from databases import open_filled
 from page_sessions import PageSession
 
 from topiary.app.jobs import process, progress
-from topiary.app.live.ticks import Tick
-from topiary.app.pages.runs import (
-    NoRunPage,
-    RunsPage,
-    build_no_run_page,
-    make_fork_tab,
-    make_table_tab,
-    read_fork_tab,
-    read_table_tab,
-)
-from topiary.app.views.runs.notices import explain_missing_run
-from topiary.app.views.runs.run_list import NO_FORK, draw_sparkline
+from topiary.app.live.feed import Tick
+from topiary.app.pages.runs import NoRunPage, RunsPage, make_fork_tab, make_table_tab, read_fork_tab, read_table_tab
+from topiary.app.views.runs.run_list import NO_FORK, draw_sparkline, explain_missing_run
 from topiary.app.views.top_bar import VisitorPlace, draw_top_bar
 from topiary.store import corpora, runs
 from topiary.store.database import Database
@@ -274,7 +265,7 @@ def test_the_corpus_of_an_import_that_another_session_began_is_there_at_its_end(
 
 def test_what_stands_in_place_of_the_pages_of_a_run_leads_to_where_runs_are_started(db: Database) -> None:
     session = PageSession(db, "documents", run=0, tab="between")
-    board: Any = build_no_run_page(session.context)
+    board: Any = NoRunPage(session.context).board
     assert "There is no run yet" in board.html
     board._handle_msg({"do": re.search(r'data-do="(\w+)"', board.html)[1]})  # type: ignore[index]
     assert (session.view.page, session.view.tab) == ("runs", "")

@@ -10,7 +10,7 @@ from seed_samples import add_group, add_seed, plant_arrays
 from topiary.app.analysis import topic_reader
 from topiary.app.analysis.seeds import list_seed_runs
 from topiary.app.jobs.forks import repeat_with_seeds
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages import seeds
 from topiary.app.pages.explore import ExplorePage
 from topiary.app.pages.seeds import SeedsPage

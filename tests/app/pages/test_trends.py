@@ -8,7 +8,7 @@ from databases import open_filled
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_trends
 
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages import trends
 from topiary.app.pages.session import from_query, to_query
 from topiary.app.pages.trends import TrendsPage

@@ -10,7 +10,7 @@ from process_samples import order, small_corpus
 
 from topiary.app.jobs import process
 from topiary.app.jobs.cluster.workers import ClusterFacts, WorkerFacts
-from topiary.app.live.ticks import Tick
+from topiary.app.live.feed import Tick
 from topiary.app.pages.session import View
 from topiary.app.pages.watch import FailedRun, TopicPreview, WatchPage
 from topiary.store import runs

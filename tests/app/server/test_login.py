@@ -8,6 +8,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
 from topiary.app.server.access import Authentication, Passwords
 from topiary.app.server.login import WithoutLogin, _format_span, _make_target
+from topiary.app.views.html import render
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,21 @@ def test_wrong_passwords_are_refused_and_soon_have_to_wait(server):
 def test_a_wait_is_said_in_words():
     assert _format_span(3.2) == "4 seconds"
     assert _format_span(400.0) == "7 minutes"
+
+
+def test_words_are_escaped_and_the_field_has_a_label():
+    page = render("login.login", '/login?next="><script>', "<b>wrong</b>", True)
+    assert "<script>" not in page
+    assert "<b>wrong" not in page
+    assert '<label for="password">' in page
+    assert "viewers' password" in page
+
+
+def test_without_viewers_nothing_is_said_of_them():
+    assert "viewers" not in render("login.login", "/login", "", False)
+
+
+def test_a_tab_whose_login_is_over_says_so_in_one_sentence_with_a_link_back():
+    page = render("login.ended", "You have logged out", '/?page=runs&run=1"><script>')
+    assert 'You have logged out; <a href="/?page=runs&amp;run=1&#34;&gt;&lt;script&gt;">log in again</a>.' in page
+    assert "<script>" not in page

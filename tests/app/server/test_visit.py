@@ -1,13 +1,18 @@
-"""What a session does with work done elsewhere, without a browser."""
+"""What a session does with work done elsewhere, and shows for a run or a snapshot that is not there; no browser."""
 
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
+import feed_samples
 import pytest
 
-from topiary.app.pages.session import View
+from topiary.app.live.feed import find_usual_run
+from topiary.app.pages.session import ANOTHER_RUN, View
+from topiary.app.server import visit
 from topiary.app.server.visit import PAUSE, SessionShell
+from topiary.app.views.top_bar import NAMES
+from topiary.store import runs, snapshots
 
 
 class Visit:
@@ -84,3 +89,85 @@ def test_the_chooser_of_runs_forgets_the_layer_that_was_chosen_of_another_and_le
     view = View(page=page, run=1, layer=2, tab=tab)
     SessionShell._on_bar(SimpleNamespace(view=view), {"do": "run", "value": "2"})  # type: ignore[arg-type]
     assert (view.page, view.run, view.layer, view.tab) == (page, 2, 1, then)
+
+
+@pytest.fixture
+def two(db, feed):
+    """Numbers of two finished runs."""
+    rows = [feed_samples.run(db) for _ in range(2)]
+    for row in rows:
+        runs.finish_run(db, row.number, row.attempt, "finished")
+    feed.look_now()
+    return [row.number for row in rows]
+
+
+def test_a_run_that_is_there_stays(feed, two):
+    assert visit.replace_run(feed, two[0], "watch") == visit.Fallback({})
+
+
+def test_a_page_about_a_missing_run_stays_and_only_a_page_that_needs_none_goes_on_with_the_newest(feed, two):
+    assert visit.is_missing(feed, 999)
+    assert not any(visit.is_missing(feed, run) for run in (0, *two))
+    assert visit.replace_run(feed, 999, "watch") == visit.Fallback({})
+    assert visit.replace_run(feed, 999, "runs").fields == ANOTHER_RUN | {"run": two[1]}
+
+
+def test_a_run_that_trains_is_the_usual_one(db, feed, two):
+    runs.finish_run(db, (older := feed_samples.run(db)).number, older.attempt, "finished")
+    training = feed_samples.run(db)
+    runs.finish_run(db, (newest := feed_samples.run(db)).number, newest.attempt, "finished")
+    feed.look_now()
+    assert find_usual_run(feed) == training.number
+
+
+def test_an_address_that_says_nothing_opens_explore_once_the_usual_run_has_ended_with_topics(db, feed):
+    feed.look_now()
+    assert visit.choose_first_view(feed) == {}
+    row = feed_samples.run(db)
+    snapshots.append_snapshot(db, row.number, row.attempt, 10, 1.0, feed_samples.arrays(1))
+    feed.look_now()
+    assert visit.choose_first_view(feed) == {}  # it trains: Watch
+    runs.finish_run(db, row.number, row.attempt, "finished")
+    feed.look_now()
+    assert visit.choose_first_view(feed) == {"page": "explore"}
+    bare = feed_samples.run(db)
+    runs.finish_run(db, bare.number, bare.attempt, "failed")
+    feed.look_now()
+    assert visit.choose_first_view(feed) == {}  # the newest run, which has no topics
+
+
+def test_only_a_store_without_a_run_has_nothing_to_show_and_only_on_pages_of_a_run(db, feed):
+    feed.look_now()
+    lacking = [page for page in NAMES if visit.lacks_runs(feed, 0, page)]
+    assert lacking == ["watch", "explore", "steer", "classes", "compare", "seeds", "trends", "word", "documents"]
+    assert not visit.lacks_runs(feed, 1, "watch")  # started a moment ago: the feed has not looked again
+    feed_samples.run(db)
+    feed.look_now()
+    assert not visit.lacks_runs(feed, 0, "watch")
+
+
+def test_a_link_without_a_run_keeps_what_else_it_says(feed, two):
+    assert visit.replace_run(feed, 0, "explore") == visit.Fallback({"run": two[1]})
+
+
+@pytest.mark.parametrize(("page", "shown"), [("watch", "runs"), ("explore", "runs"), ("guide", "guide")])
+def test_without_runs_the_runs_page_says_what_to_do(feed, page, shown):
+    feed.look_now()
+    fields = {"page": page} | visit.replace_run(feed, 7, page).fields
+    assert (fields["page"], fields["run"]) == (shown, 0)
+
+
+def test_a_run_that_the_feed_has_not_seen_yet_is_not_missing(db, feed, two):
+    fresh = feed_samples.run(db)
+    assert feed.run(fresh.number) is None
+    assert visit.replace_run(feed, fresh.number, "watch") == visit.Fallback({})
+
+
+def test_a_missing_snapshot_gives_way_to_the_newest(db, feed):
+    row = feed_samples.run(db)
+    snapshots.append_snapshot(db, row.number, row.attempt, 10, 1.0, feed_samples.arrays(1))
+    (kept,) = snapshots.list_snapshots(db, row.number)
+    assert visit.replace_snapshot(feed, row.number, kept.number) == visit.Fallback({})
+    instead = visit.replace_snapshot(feed, row.number, 77777)
+    assert instead.fields == {"snapshot": 0}
+    assert "no such snapshot" in instead.sentence

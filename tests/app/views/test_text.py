@@ -18,20 +18,20 @@ from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.export import comparison as files
 from topiary.app.export import topics, trees
 from topiary.app.export.comparison import write_summary
-from topiary.app.views.compare import lead as compare_pair
+from topiary.app.views.compare import head as compare_pair
 from topiary.app.views.compare import summary
 from topiary.app.views.compare import table as compare_table
+from topiary.app.views.compare.head import draw_strip
 from topiary.app.views.compare.labels import LabelAccuracy, draw_labels
-from topiary.app.views.compare.lead import draw_strip
 from topiary.app.views.compare.summary import summarise_changes
 from topiary.app.views.documents.placed_document import PlacedDocument, TextReading, draw_placed_document
 from topiary.app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
 from topiary.app.views.explore.controls import draw_share_bar
 from topiary.app.views.explore.detail import PanelState, draw_topic
 from topiary.app.views.explore.detail import TopicDocument as DocumentReading
-from topiary.app.views.palette import declare_hue
 from topiary.app.views.runs.kpis import draw_preview
 from topiary.app.views.text import describe_origin, write_title
+from topiary.app.views.theme import declare_hue
 from topiary.app.views.tree.boxes import make_boxes
 from topiary.app.views.tree.picture import TreeChoice, draw_tree
 from topiary.engine.hierarchy import paths

@@ -8,7 +8,7 @@ from topiary.app.analysis.passages import MarkedText, WordContextLine
 from topiary.app.analysis.trends import DocumentGroups
 from topiary.app.analysis.word_trends import WordGroups, WordPeriods
 from topiary.app.views.text import escape
-from topiary.app.views.trends.controls import MeasuredBy
+from topiary.app.views.trends.time_chart import MeasuredBy
 from topiary.app.views.words import WordChoices, WordPageContents, draw_word_page
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.lens.periods import Periods

@@ -17,8 +17,7 @@ from process_samples import SMALL, small_corpus, written
 from topiary.app.jobs import new_run, trainer
 from topiary.app.jobs import training as mathematics
 from topiary.app.jobs.cluster import place, spread, workers
-from topiary.app.jobs.cluster.cards import AssignedCard
-from topiary.app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
+from topiary.app.jobs.cluster.holder import AssignedCard, DocumentHolder, HeldPart, RunSetup
 from topiary.app.jobs.cluster.place import PlaceError, WorkerPresence
 from topiary.app.jobs.cluster.spread import WorkerAnswers
 from topiary.app.jobs.cluster.workers import WorkerLostError

@@ -14,6 +14,7 @@ from process_samples import NOBODY, SMALL, ended, order, small_corpus, wait_for,
 from topiary.app.jobs import control, launcher, map_work, new_run, trainer
 from topiary.app.jobs.cluster import place, whole
 from topiary.app.jobs.new_run import create_runs
+from topiary.app.jobs.process import find_state
 from topiary.app.jobs.run_rules import RunRequest
 from topiary.store import events, runs
 from topiary.store.database import Database
@@ -74,7 +75,7 @@ def test_a_run_whose_worker_dies_is_silent_and_goes_on_when_it_is_resumed(file, 
     wait_for(file, second, ended)
     time.sleep(2.0)  # Dask has given the task to another worker, which leaves the run alone
     row = runs.get_run(file, first)
-    assert (launcher.find_state(row), row.attempt) == ("silent", 1)
+    assert (find_state(row), row.attempt) == ("silent", 1)
     control.resume_run(file, first)
     assert wait_for(file, first, ended).state == "finished"
     alone = new_run.create_run(file, "small", model="dlda", texts=SMALL, minibatches=minibatches, seed=1).number
@@ -150,7 +151,7 @@ def test_runs_that_share_processes_of_this_machine_train_that_many_at_a_time(fil
     numbers = group(file, "local:3", seeds=(1, 2, 3, 4, 5))
     assert launcher.start_queued_runs(file) == numbers[:3] == started
     claimed = runs.claim_run(file, numbers[0], {"pid": 1, "created": 0.0, "host": "elsewhere"})
-    assert (launcher.find_state(claimed), launcher.start_queued_runs(file)) == ("running", [])
+    assert (find_state(claimed), launcher.start_queued_runs(file)) == ("running", [])
 
 
 def test_a_run_in_front_of_the_queue_is_not_overtaken_by_a_group_that_has_more_room(file, monkeypatch):

@@ -23,7 +23,7 @@ from topiary.app.views.classes.class_report import (
     draw_no_classes,
 )
 from topiary.app.views.explore.detail import draw_topic
-from topiary.app.views.palette import LIGHT
+from topiary.app.views.theme import LIGHT
 from topiary.app.views.tree.boxes import find_class_overlay
 from topiary.app.views.tree.opening import choose_first_roots, find_opening_threshold
 from topiary.app.views.tree.picture import TreeChoice, draw_tree

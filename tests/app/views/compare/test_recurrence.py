@@ -11,7 +11,7 @@ from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, frame_of, permuted
 
 from topiary.app.analysis.hierarchy import format_identity
-from topiary.app.analysis.recurrence import ENTROPY, LIKELIHOOD, TOTAL, MixingFigure, SeedGroup, measure_group
+from topiary.app.analysis.seeds import ENTROPY, LIKELIHOOD, TOTAL, MixingFigure, SeedGroup, measure_group
 from topiary.app.views.compare.recurrence import (
     SeedReport,
     describe_most,

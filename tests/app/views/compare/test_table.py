@@ -12,11 +12,11 @@ from topiary.app.analysis.comparison import KINDS, Agreement, Comparison, compar
 from topiary.app.analysis.hierarchy import format_identity
 from topiary.app.analysis.seeds import Range, SeedSpread
 from topiary.app.views.compare import head, summary
-from topiary.app.views.compare import lead as compare_pair
+from topiary.app.views.compare import head as compare_pair
 from topiary.app.views.compare import table as compare_table
 from topiary.app.views.compare.trees import CompareCut, choose_dashes, choose_edge_colour, draw_trees
-from topiary.app.views.palette import LIGHT, LIVE
 from topiary.app.views.text import LONGEST_TITLE
+from topiary.app.views.theme import LIGHT, LIVE
 from topiary.engine.hierarchy.align import TopicPair
 from topiary.engine.hierarchy.tree import Node
 

@@ -24,7 +24,7 @@ from topiary.app.views.compare.trees import (
     draw_compare_picture,
     draw_trees,
 )
-from topiary.app.views.palette import LIGHT
+from topiary.app.views.theme import LIGHT
 from topiary.app.views.tree.boxes import find_class, find_class_overlay
 
 

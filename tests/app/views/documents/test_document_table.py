@@ -17,7 +17,7 @@ from topiary.app.views.documents.document_table import (
     draw_reading,
     draw_table,
 )
-from topiary.app.views.documents.documents_form import ListedDocument
+from topiary.app.views.documents.placed_document import ListedDocument
 
 SCRIPT = "<script>alert(1)</script>"
 

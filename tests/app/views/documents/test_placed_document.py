@@ -10,12 +10,15 @@ from topic_hierarchies import NASTY, make_hierarchy
 
 from topiary.app.analysis.hierarchy import Hierarchy, format_identity
 from topiary.app.analysis.inference import decode_line, find_telling_layer
-from topiary.app.views.documents import documents_form as form
-from topiary.app.views.documents.documents_form import DocumentAction, ListedDocument, draw_line, draw_neighbours
+from topiary.app.ingest.new_documents import Span
+from topiary.app.views.documents import placed_document as form
 from topiary.app.views.documents.placed_document import (
+    DocumentAction,
+    ListedDocument,
     PlacedDocument,
     TextReading,
-    WordSpan,
+    draw_line,
+    draw_neighbours,
     draw_placed_document,
     mark_words,
 )
@@ -42,7 +45,7 @@ def made(hierarchy: Hierarchy, **changes: object) -> PlacedDocument:
         "reading": TextReading(4, 3, 0, (SCRIPT,), own=True),
         "words": words,
         "counts": np.array([1.0, 2.0, 1.0]),
-        "spots": [WordSpan(0, 6, 20), WordSpan(33, 39, 21), WordSpan(40, 46, 20)],
+        "spots": [Span(0, 6, 20), Span(33, 39, 21), Span(40, 46, 20)],
         "theta": theta,
         "shares": tuple(paths.normalise_shares(layer) for layer in theta),
         "rates": None,
@@ -54,7 +57,7 @@ def made(hierarchy: Hierarchy, **changes: object) -> PlacedDocument:
 
 def test_words_are_marked_where_they_stand_by_how_much_of_them_is_explained():
     text = "rose and hedge"
-    html = mark_words(text, [WordSpan(0, 4, 7), WordSpan(9, 14, 8)], {7: 0.75, 8: 0.01})
+    html = mark_words(text, [Span(0, 4, 7), Span(9, 14, 8)], {7: 0.75, 8: 0.01})
     assert '<mark style="--part:0.75"' in html
     assert '<span class="dc-known">hedge</span>' in html
     assert re.sub(r"<[^>]+>", "", html) == text
@@ -71,7 +74,7 @@ def test_layers_below_the_top_say_how_much_comes_from_above_where_there_is_an_en
 
 
 def test_a_long_text_is_cut_and_says_so():
-    assert "1,000 more characters" in mark_words("x" * 13_000, [WordSpan(12_500, 12_501, 1)], {1: 1.0})
+    assert "1,000 more characters" in mark_words("x" * 13_000, [Span(12_500, 12_501, 1)], {1: 1.0})
 
 
 def test_nothing_of_a_document_or_its_labels_is_markup(hierarchy):
@@ -175,7 +178,7 @@ def test_a_line_whose_ends_are_decoded_to_the_same_says_so(hierarchy):
 
 def test_marks_of_new_lines_are_new_lines_and_marked_words_stay_where_they_are():
     text = "rose<br /><br>hedge <BR/> lawn &lt;br&gt;"
-    html = mark_words(text, [WordSpan(0, 4, 7), WordSpan(14, 19, 8)], {7: 0.75, 8: 0.5})
+    html = mark_words(text, [Span(0, 4, 7), Span(14, 19, 8)], {7: 0.75, 8: 0.5})
     assert re.sub(r"<[^>]+>", "", html) == "rose\nhedge \nlawn &amp;lt;br&amp;gt;"
     assert html.count("<mark") == 2
 

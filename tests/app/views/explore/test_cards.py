@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from topic_hierarchies import NASTY, make_hierarchy
 
 from topiary.app.analysis.hierarchy import REASONS, Hierarchy, format_identity
+from topiary.app.analysis.passages import WordContext, find_word_uses
 from topiary.app.analysis.topic_images import draw_atom, draw_mosaic_uri, encode_png
-from topiary.app.analysis.word_use import WordContext, find_word_uses
 from topiary.app.views.explore.cards import (
     FoundDocument,
     SearchResult,

@@ -19,14 +19,8 @@ from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.notes import Note, sign_note
 from topiary.app.export import topics, trees
 from topiary.app.export.trees import build_graph
-from topiary.app.views.explore.detail import (
-    NoteForm,
-    PanelState,
-    draw_column_topics,
-    draw_notes,
-    draw_topic,
-    list_columns_above,
-)
+from topiary.app.views.explore.controls import draw_column_topics
+from topiary.app.views.explore.detail import NoteForm, PanelState, draw_notes, draw_topic, list_columns_above
 from topiary.app.views.tree.picture import TreeChoice
 from topiary.engine.hierarchy.tree import Node
 

@@ -1,4 +1,7 @@
-"""What boards show: users' words are text, states are words, numbers are what the row says."""
+"""What boards show: users' words are text, states are words, numbers are what the row says.
+
+Where there are no topics yet, one sentence says why and what to do.
+"""
 
 import math
 import re
@@ -11,9 +14,9 @@ from numbers_traced import untraced
 
 from topiary.app.jobs.estimates import Estimate, choose_headline, summarize_estimate
 from topiary.app.jobs.forks import format_default
+from topiary.app.names import STATES as RUN_STATES
 from topiary.app.views import top_bar
 from topiary.app.views.markup import write_attributes, write_element
-from topiary.app.views.run_facts import format_number, format_perplexity, format_rate, format_span
 from topiary.app.views.runs import kpis
 from topiary.app.views.runs.new_run_form import FormField, describe_bounds, draw_new_run_form
 from topiary.app.views.runs.run_list import (
@@ -27,6 +30,7 @@ from topiary.app.views.runs.run_list import (
     draw_runs,
     draw_sparkline,
     draw_waiting_page,
+    explain_no_topics,
     explain_order,
     follow_preparation,
     follow_start,
@@ -34,9 +38,11 @@ from topiary.app.views.runs.run_list import (
     matches_search,
     round_estimate,
 )
+from topiary.app.views.text import format_number, format_perplexity, format_rate, format_span
 from topiary.store.events import StructureChange
 
 NASTY = "<img src=x onerror=alert(1)>\"'&"
+WHAT_TO_DO = re.compile("resume|Watch says why and what may fix it|start another run|appear here")
 
 
 def run(**changes):
@@ -525,3 +531,17 @@ def test_the_table_has_the_figures_of_every_run_and_marks_the_best_of_those_that
     assert "<img" not in draw_run_table(
         [TableRun(listed_run(9, name="<img>", corpus_name="<img>"), "failed", None)], waiting=False
     )
+
+
+@pytest.mark.parametrize("state", RUN_STATES)
+def test_every_state_has_one_sentence_with_what_to_do_or_to_wait_for(state):
+    said = explain_no_topics(7, state, "compiling kernels, once.")
+    assert said.startswith("Run 7 ")
+    assert said.count(".") == 1
+    assert said.endswith(".")
+    assert WHAT_TO_DO.search(said)
+
+
+def test_what_a_worker_does_is_said_while_it_trains_only():
+    assert "(compiling kernels, once)" in explain_no_topics(7, "running", "compiling kernels, once")
+    assert "compiling" not in explain_no_topics(7, "failed", "compiling kernels, once")

@@ -14,8 +14,8 @@ from topiary.app.analysis.hierarchy import format_identity, parse_identity
 from topiary.app.export import trees
 from topiary.app.views.explore.controls import ControlState, draw_controls, draw_map_foot, draw_map_legend, draw_outline
 from topiary.app.views.explore.detail import draw_topic
-from topiary.app.views.palette import LIGHT, LIVE, RARER_DASHES
 from topiary.app.views.text import BOLD, escape, measure_text, replace_unprintable
+from topiary.app.views.theme import LIGHT, LIVE, RARER_DASHES
 from topiary.app.views.tree.map_svg import (
     LEADING,
     SIZES,

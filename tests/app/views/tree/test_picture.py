@@ -8,7 +8,7 @@ from topic_hierarchies import arrays, vocabulary
 
 from topiary.app.analysis.hierarchy import Hierarchy
 from topiary.app.analysis.read_hierarchy import build_hierarchy
-from topiary.app.views.palette import LIGHT
+from topiary.app.views.theme import LIGHT
 from topiary.app.views.tree.picture import TreeChoice, draw_tree, find_edge_news
 from topiary.engine.hierarchy.tree import Node
 

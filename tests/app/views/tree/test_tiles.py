@@ -9,7 +9,7 @@ import pytest
 from topic_hierarchies import make_hierarchy
 
 from topiary.app.analysis.hierarchy import format_identity
-from topiary.app.views.palette import LIGHT
+from topiary.app.views.theme import LIGHT
 from topiary.app.views.tree.tiles import (
     Rectangle,
     TilesChoice,

@@ -9,9 +9,9 @@ import pytest
 from topic_hierarchies import NASTY, make_hierarchy
 
 from topiary.app.analysis.hierarchy import format_identity
-from topiary.app.analysis.recurrence import measure_group
-from topiary.app.views.palette import LIGHT, LIVE, PictureTheme, find_layer_border, find_layer_colour
+from topiary.app.analysis.seeds import measure_group
 from topiary.app.views.text import measure_text
+from topiary.app.views.theme import LIGHT, LIVE, PictureTheme, find_layer_border, find_layer_colour
 from topiary.app.views.tree.picture import TreeChoice, draw_tree, write_caption
 from topiary.app.views.tree.tree_svg import WordMarking, _draw_line
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from topiary.app.views.document_map import NO_CODE, SELECTED, pack_map
+from topiary.app.views.documents.map_page import NO_CODE, SELECTED, pack_map
 
 
 def draw(n=500):
