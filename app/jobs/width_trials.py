@@ -78,7 +78,7 @@ def describe_trials(trials: Sequence[WidthTrial]) -> str:
     sweeps = TRIAL_SWEEPS * len(trials)
     return (
         f"{_format_layers(chosen)}: validation perplexity after {TRIAL_SWEEPS} sweeps was {figures}; twice the topics "
-        f"are taken if they lower it by {LEAST_GAIN:.0%}; the trials took {sweeps} sweeps".replace("%", " %")
+        f"are taken if they lower it by {LEAST_GAIN:.0%}; the trials took {sweeps} sweeps"
     )
 
 

@@ -95,6 +95,20 @@ def test_an_edit_changes_the_topics_of_the_next_snapshot(file):
     assert others[1][[3, 4], 4].sum() > 0.2
 
 
+def test_examples_are_placed_after_the_snapshots_for_which_somebody_waits(file, monkeypatch):
+    placed, place = {}, training.Training.place
+
+    def note(self, position, plan, **how):
+        after = place(self, position, plan, **how)
+        pairs = zip(position.places, after.places, strict=True)
+        placed[position.minibatch] = any(a.shape != b.shape or (a != b).any() for a, b in pairs)
+        return after
+
+    monkeypatch.setattr(training.Training, "place", note)
+    trainer.train_run(file, plan_edits(file, [NewEdit("keep", topics=(2,), words=(9,), step=27)]))
+    assert (placed[27], placed[28], placed[47]) == (False, False, True)
+
+
 @pytest.mark.parametrize("moments", [(20, 40), pytest.param((32, 60), marks=pytest.mark.nightly)])
 def test_a_run_killed_between_edits_and_resumed_has_equal_bits(file, monkeypatch, moments):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
