@@ -168,7 +168,9 @@ _LARGEST_HEAD = 10_000  # largest number of bytes of a message's header, and of 
 PREVIEW = "preview"  # the name of the preview among the variables of a document
 _MOST_PREVIEWS = 24  # in memory, of about 60 kB
 _HEAD_START = 0.03  # seconds for a browser to paint the beginning of a page, and to ask for the scripts
-_STEPS = 6  # steps of the loop between two pages: of many visitors at once, each other request waits for one page
+# Steps of the loop between two pages, and seconds of each, in which other visitors' browsers answer: of many at once,
+# each other request waits for one page, and a document, which takes several answers, for two or three.
+_STEPS, _PAUSE = 6, 0.0015
 
 log = logging.getLogger("topiary.sessions")
 
@@ -328,7 +330,7 @@ class SessionPage(DocHandler):
                 if not self._is_left:
                     await self._send_rest(nonce, None if preview else key)
                 for _ in range(_STEPS):
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(_PAUSE)
 
     def _identify_view(self) -> Hashable:
         """Return what decides how a page looks before its components are there; None if its address names no run."""
