@@ -148,7 +148,6 @@ class ExplorePage(TreePage):
         self._trends = TopicTrends(context)
         self._seeds = SeedReader(context)
         self._selection = SelectionReader(context)
-        self._child = ""
         self._panel: tuple[int, Node] | None = None  # the run and the topic that the panel is about
         self._opening: tuple[Hierarchy, float] | None = None  # a hierarchy, and the threshold at which it opens
         self._listed: tuple[int, Node | None] = (0, None)  # as `_find_listed` returned it for the list on screen
@@ -434,8 +433,6 @@ class ExplorePage(TreePage):
             self._clear_run()
         if changed & {"run", "layer", "topic"}:
             self._word = None
-        if "run" in changed:
-            self._child = ""
         shown = self._original
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
@@ -462,7 +459,6 @@ class ExplorePage(TreePage):
         run, snapshot = self._view.run, self._view.snapshot
         hierarchy = self._context.feed.get_cached_hierarchy(run, snapshot or None)
         if hierarchy is not None:
-            self._child = self._child or explain_children(self._context, run)
             self._take((run, snapshot), hierarchy)
         elif run:
             work = partial(fetch_hierarchy, self._context, run, snapshot)
@@ -475,7 +471,6 @@ class ExplorePage(TreePage):
     def _receive(self, answer: FetchedHierarchy) -> None:
         if (answer.run, answer.snapshot) != (self._view.run, self._view.snapshot):
             return
-        self._child = answer.child
         if answer.hierarchy is not None and answer.hierarchy is not self._original:
             self._take((answer.run, answer.snapshot), answer.hierarchy)
         elif self._hierarchy is None:
@@ -582,6 +577,11 @@ class ExplorePage(TreePage):
 
     def _make_tiles_choice(self) -> TilesChoice:
         return TilesChoice(self._window, frozenset(parse_identities(self._view.hidden)), self._tiles)
+
+    @property
+    def _child(self) -> str:
+        """The sentence about child topics."""
+        return explain_children(self._context, self._view.run)
 
     def _draw_tiles(self, hierarchy: Hierarchy) -> None:
         drawing = draw_tiles(hierarchy, self._make_tiles_choice())

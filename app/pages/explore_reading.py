@@ -34,19 +34,16 @@ READ_MAP = "Area = share of all words · close together: similar words · click 
 
 
 class FetchedHierarchy(NamedTuple):
-    """The requested hierarchy (None if there is none yet), and the model's sentence that explains its child topics."""
+    """The requested hierarchy; None if there is none yet."""
 
     run: int
     snapshot: int
     hierarchy: Hierarchy | None
-    child: str = ""
 
 
 def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarchy:
     """Return a hierarchy; this waits for the store."""
-    return FetchedHierarchy(
-        run, snapshot, context.feed.hierarchy(run, snapshot or None), explain_children(context, run)
-    )
+    return FetchedHierarchy(run, snapshot, context.feed.hierarchy(run, snapshot or None))
 
 
 def explain_children(context: Context, run: int) -> str:

@@ -47,6 +47,7 @@ from tornado.iostream import StreamClosedError
 from tornado.routing import Matcher
 
 from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.live.cache import Cache
 from topiary.app.live.feed import Feed
 from topiary.app.pages.components import Board, TreeView
 from topiary.app.server.access import Authentication
@@ -232,8 +233,8 @@ class Preview(NamedTuple):
     hierarchy: Hierarchy | None
 
 
-class Previews:
-    """The previews of the pages that were opened last.
+class Previews(Cache[Hashable, Preview]):
+    """The previews of the pages that were opened last, by what decides how these look.
 
     Parameters
     ----------
@@ -241,22 +242,13 @@ class Previews:
     """
 
     def __init__(self, feed: Feed) -> None:
+        super().__init__(_MOST_PREVIEWS)
         self._feed = feed
-        self._drawn: dict[Hashable, Preview] = {}
 
     def find(self, key: Hashable) -> str:
         """Return the HTML kept for a request; an empty text if there is none, or other topics or names by now."""
-        preview = self._drawn.get(key)
-        if preview is None or self._feed.get_cached_hierarchy(preview.run, preview.snapshot) is not preview.hierarchy:
-            return ""
-        return preview.html
-
-    def keep(self, key: Hashable, preview: Preview) -> None:
-        """Keep a preview for requests like the one that it was drawn for."""
-        self._drawn.pop(key, None)
-        self._drawn[key] = preview
-        if len(self._drawn) > _MOST_PREVIEWS:
-            del self._drawn[next(iter(self._drawn))]
+        preview, find = self.get(key), self._feed.get_cached_hierarchy
+        return preview.html if preview and find(preview.run, preview.snapshot) is preview.hierarchy else ""
 
 
 def draw_preview(layout: Any) -> str:
@@ -356,7 +348,7 @@ class SessionPage(DocHandler):
         document = session.document
         preview = document.template_variables.pop(PREVIEW, None)
         if preview is not None and key is not None:
-            self._previews.keep(key, preview)
+            self._previews.put(key, preview)
             self._show_preview(preview.html, nonce)
         with set_curdoc(document):
             for root in document.roots:
