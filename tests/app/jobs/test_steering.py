@@ -74,7 +74,7 @@ def test_a_parent_is_chosen_by_the_edit_that_places_topics(file, monkeypatch):
     trainer.train_run(file, run)
     seed, _, place = edits.list_edits(file, run)
     assert (place.state, place.changed) == (APPLIED, (seed.topic,))
-    assert notes.list_labels(file, run)[2, place.topic] == "sport"
+    assert notes.read_remarks(file, run).names[2, place.topic] == "sport"
     assert describe_edit(planned_row := place._replace(topic=None), WORDS) == (
         "place that of edit 1, that of edit 2 under the topic of layer 2 that has most to do with it 'sport'"
     )
