@@ -50,6 +50,7 @@ BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
     **{page.name: page.builder() for page in PAGES},
     **dict.fromkeys((_NO_RUN, _MISSING_RUN), lambda context: NoRunPage(context).board),
 }
+_MODULES = ("board", "router", "callouts", "tree", "film")  # in the order in which a page needs them
 PAUSE = 5.0  # seconds between an error and the next attempt
 QUIET = 60.0  # seconds in which a repeated attempt does not show the same error again
 AFTER_CLOSING = 5.0  # seconds that Panel needs to clean up a closed session
@@ -532,9 +533,12 @@ def _list_scripts() -> tuple[str, ...]:
 
 
 def _list_modules() -> tuple[str, ...]:
-    """Return the URLs of the browser code that every page needs: Material's components and our own."""
+    """Return the URLs of the browser code that pages need: Material's components, and our own, at least for Explore.
+
+    The first topics replace the card of the first minute at once if the browser has the code that draws them.
+    """
     material = str(pmui.Page._render_esm(True, server=True))  # type: ignore[attr-defined]  # noqa: SLF001, FBT003
-    return (material, *(make_asset_url(find_asset(f"js/{name}.js")) for name in ("board", "router", "callouts")))
+    return (material, *(make_asset_url(find_asset(f"js/{name}.js")) for name in _MODULES))
 
 
 def _list_sheets() -> tuple[str, ...]:
