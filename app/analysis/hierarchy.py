@@ -29,7 +29,7 @@ LEAST_NPMI = 0.0  # below it the first words of a topic occur together less ofte
 
 REASONS = {
     LIVE: "",
-    LIGHT: "Under 0.1 % of the tokens: the words of so small a topic are mostly noise",
+    LIGHT: "Under 0.1% of the tokens: the words of so small a topic are mostly noise",
     BACKGROUND: "Spread evenly over the documents, its words meeting hardly more often than by chance",
     INCOHERENT: "NPMI below 0: its first words meet in fewer documents than by chance",
 }

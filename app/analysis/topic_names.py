@@ -57,7 +57,7 @@ class ProposedName(NamedTuple):
     def reason(self) -> str:
         """Why it is proposed: ``in 34 % of its documents, 12 times as often as in others``."""
         times = f"{self.times:.0f}" if self.times < 100 else "over 100"
-        return f"in {round(100 * self.part)} % of its documents, {times} times as often as in others"
+        return f"in {round(100 * self.part)}% of its documents, {times} times as often as in others"
 
 
 Proposals = Mapping[Node, tuple[ProposedName, ...]]

@@ -183,8 +183,8 @@ def join_shares(use: LayerUse, n_topics: int) -> DocumentShares:
 def describe_bands(samples: int) -> str:
     """Return what 90 % intervals of shares contain, as every page, figure and table says it."""
     if not samples:
-        return "90 % intervals from the differences between documents, for the topics as they are"
-    return f"90 % intervals from the differences between documents and between {samples} samples of the topics"
+        return "90% intervals from the differences between documents, for the topics as they are"
+    return f"90% intervals from the differences between documents and between {samples} samples of the topics"
 
 
 def count_samples(use: LayerUse) -> int:

@@ -248,7 +248,7 @@ def columns(arguments: argparse.Namespace) -> int:
             (
                 each.column,
                 f"{each.kind}, label" if each.is_label else each.kind,
-                f"{100 * each.share:.0f} %",
+                f"{100 * each.share:.0f}%",
                 "; ".join(filter(None, (each.describe(), f"{each.invalid:,} invalid" if each.invalid else ""))),
             )
             for each in facts

@@ -20,7 +20,7 @@ from topiary.app.analysis.reader import StoreReader
 from topiary.app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
 from topiary.app.cli.console import UserError, find_run, notify, print_json, say, translate_errors
 from topiary.app.export.class_facts import interpolate_documents
-from topiary.app.export.texts import flatten_text, format_share
+from topiary.app.export.texts import flatten_text
 from topiary.app.ingest.new_documents import (
     NewDocument,
     WordCounts,
@@ -31,6 +31,7 @@ from topiary.app.ingest.new_documents import (
 from topiary.app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions
 from topiary.app.jobs.progress import Progress
 from topiary.app.names import name_step, parse_count
+from topiary.app.views.text import format_percent
 from topiary.engine.contract import Array
 from topiary.engine.hierarchy.tree import Node
 from topiary.store import corpora
@@ -90,7 +91,7 @@ def interpolate(arguments: argparse.Namespace) -> int:
         words = (
             f"{'+' if new else ''}{hierarchy.vocabulary[word]}" for word, new in zip(step.words, step.new, strict=True)
         )
-        say(f"{round_percent(step.weight):3} %  {flatten_text(' '.join(words))}")
+        say(f"{round_percent(step.weight):3}%  {flatten_text(' '.join(words))}")
     return 0
 
 
@@ -256,4 +257,4 @@ def _print_document(word_counts: WordCounts, facts: dict[str, Any]) -> None:
 
 
 def _format_share(share: float) -> str:
-    return f"{format_share(share, 1):>7}" if math.isfinite(share) else "    –  "
+    return f"{format_percent(share, 1):>6}" if math.isfinite(share) else "   –  "

@@ -290,7 +290,7 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     topics.add_argument(
         "--words", type=read_whole(1, MOST_WORDS), default=12, help="words of a topic (default 12, at most 30)"
     )
-    topics.add_argument("--all", action="store_true", help="topics of under 0.1 %% of the tokens too")
+    topics.add_argument("--all", action="store_true", help="topics of under 0.1%% of the tokens too")
     quality_help = (
         "how coherent every topic is (NPMI of its ten first words in the training documents), and whether it is live"
     )
@@ -304,7 +304,7 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--no-labels", action="store_true", help="leave out how well topics tell the labels, which takes longest"
     )
     tree = _add_command(commands, "tree", "show.tree", "write the tree of a run, or that under some topics")
-    tree.add_argument("--light", action="store_true", help="draw topics of under 0.1 %% of the tokens too")
+    tree.add_argument("--light", action="store_true", help="draw topics of under 0.1%% of the tokens too")
     tree.add_argument("--layer", type=read_whole(1), help="layer of the roots (default: the top)")
     _add_topics(tree, "only below this topic, such as L3:1; may be repeated")
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")

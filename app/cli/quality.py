@@ -17,10 +17,11 @@ from topiary.app.analysis.seeds import summarize_layer
 from topiary.app.cli.console import UserError, find_run, print_json, say
 from topiary.app.export.class_facts import list_class_facts
 from topiary.app.export.recurrence import summarize_seeds
-from topiary.app.export.texts import drop_infinite, flatten_text, format_share
+from topiary.app.export.texts import drop_infinite, flatten_text
 from topiary.app.live.predictions import fetch_predictions
 from topiary.app.names import plural
 from topiary.app.views.compare.recurrence import describe_found
+from topiary.app.views.text import format_percent
 from topiary.app.views.tree.opening import find_opening_threshold
 from topiary.engine.quality.measures import Quality, SampleSize
 from topiary.store.database import open_existing
@@ -143,7 +144,7 @@ def _describe_certainty(hierarchy: Hierarchy, layers: Sequence[int]) -> list[str
         wandering = f"{facts['wandering']} of {hierarchy.widths[layer - 1]} topics wander"
         edges = (
             f"; {facts['sure_edges']} of {facts['edges']} edges to layer {layer - 1} above {facts['threshold']:g} / "
-            f"{hierarchy.widths[layer - 2]} are sure within this run (90 %)"
+            f"{hierarchy.widths[layer - 2]} are sure within this run (90%)"
             if layer > 1
             else ""
         )
@@ -180,7 +181,7 @@ def describe_figures(found: Quality) -> str:
         )
     if found.clusters:
         sentences.append(f"Labels: of {found.clusters.documents:,} documents.")
-    sentences.append("Figures are of live topics, of at least 0.1 % of the tokens.")
+    sentences.append("Figures are of live topics, of at least 0.1% of the tokens.")
     return " ".join(sentences)
 
 
@@ -275,12 +276,12 @@ def classify(arguments: argparse.Namespace) -> int:
 def _print_predictions(facts: dict[str, Any], predictions: Classified) -> None:
     """Print the scores, a table of the classes and the surest wrong predictions."""
     say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
-    say(f"error              {format_share(facts['error'])}{_describe_naive(facts)}")
+    say(f"error              {format_percent(facts['error'], 2)}{_describe_naive(facts)}")
     say(f"macro-F1           {facts['macro_f1']:.4f}{_describe_coverage(facts)}")
     say(f"log loss           {facts['log_loss']:.4f}")
-    say(f"calibration error  {format_share(facts['calibration_error'])}")
+    say(f"calibration error  {format_percent(facts['calibration_error'], 2)}")
     for layer, share in enumerate(facts["layers"], start=1):
-        say(f"layer {layer} carries    {format_share(share)} of the predictions")
+        say(f"layer {layer} carries    {format_percent(share, 2)} of the predictions")
     width = max(len(flatten_text(name)) for name in predictions.names)
     say(f"\n{'class':<{width}}  {'train':>8} {'test':>8} {'precision':>9} {'recall':>7} {'F1':>7}")
     for row in facts["classes"]:
@@ -293,7 +294,7 @@ def _print_predictions(facts: dict[str, Any], predictions: Classified) -> None:
         path = " > ".join(f"{step['topic']} {flatten_text(step['title'])}" for step in row["path"])
         say(
             f"  document {row['document']}: {flatten_text(row['class'])} taken for {flatten_text(row['predicted'])} "
-            f"({format_share(row['probability'])}) by {path}"
+            f"({format_percent(row['probability'], 2)}) by {path}"
         )
 
 
@@ -301,7 +302,7 @@ def _describe_naive(facts: dict[str, Any]) -> str:
     """Return a clause with the error of always predicting the commonest class of the training documents."""
     if facts["commonest_class"] is None:
         return ""
-    return f"  (always {facts['commonest_class']}, commonest in training: {format_share(facts['majority_error'])})"
+    return f"  (always {facts['commonest_class']}, commonest in training: {format_percent(facts['majority_error'], 2)})"
 
 
 def _describe_coverage(facts: dict[str, Any]) -> str:

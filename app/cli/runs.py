@@ -16,7 +16,7 @@ from topiary.app.cli.console import (
     read_settings,
     say,
 )
-from topiary.app.jobs import control, launcher, logs
+from topiary.app.jobs import control, launcher, logs, process
 from topiary.app.jobs.cluster.whole import is_on_cluster
 from topiary.app.jobs.forks import find_origin
 from topiary.app.jobs.gpu import EXTRA_MISSING, GIGABYTE, is_extra_installed, list_cards
@@ -49,6 +49,7 @@ def train(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     request = RunRequest(corpus=arguments.corpus, texts=texts, seeds=seeds, grid=grid, guide=guide, **options)
     rows, started = control.start_runs(db, request)  # before printing, which fails when nobody reads the output
+    process.dismiss_worker()
     corpus = corpora_of.get_corpus(db, rows[0].corpus)
     proposed = proposes_widths(texts | dict(arguments.grid))
     tried = bool(rows[0].options.get("tries_widths"))

@@ -17,14 +17,14 @@ from topiary.app.cli.console import (
     say_json,
 )
 from topiary.app.export.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
-from topiary.app.export.texts import flatten_text, format_share
+from topiary.app.export.texts import flatten_text
 from topiary.app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
 from topiary.app.jobs.plan import PAPER_SCORE_NAME
 from topiary.app.jobs.process import find_state
 from topiary.app.jobs.progress import Progress
 from topiary.app.names import STEPS, name_step, plural
 from topiary.app.plots.request import FigureRequest, read_width
-from topiary.app.views.text import format_estimate, name_estimate
+from topiary.app.views.text import format_estimate, format_percent, name_estimate
 from topiary.store import points as run_points
 from topiary.store import runs
 from topiary.store.database import Database, open_existing
@@ -134,7 +134,7 @@ def topics(arguments: argparse.Namespace) -> int:
     table = [row for row in table if arguments.all or not row["light"]]
     titles = [flatten_text(row["title"]) for row in table]
     width, name_width = (max(map(len, each), default=0) for each in (titles, [row["topic"] for row in table]))
-    say(f"{'topic':<{name_width}}  {'rank':>4}  {'share':>7}  title and words")
+    say(f"{'topic':<{name_width}}  {'rank':>4}  {'share':>6}  title and words")
     roles = ["" if row["role"] == LIVE else row["role"] for row in table]
     role_width = max(map(len, roles), default=0)
     for row, title, role in zip(table, titles, roles, strict=True):
@@ -142,20 +142,20 @@ def topics(arguments: argparse.Namespace) -> int:
         npmi = _format_quality(row) if arguments.quality else ""
         role_cell = f"  {role:<{role_width}}" if role_width else ""
         say(
-            f"{row['topic']:<{name_width}}  {row['rank']:>4}  {format_share(row['share'], 1):>7}{role_cell}  "
+            f"{row['topic']:<{name_width}}  {row['rank']:>4}  {format_percent(row['share'], 1):>6}{role_cell}  "
             f"{npmi}{title:<{width}}  {words}{_describe_twin(row)}"
         )
     if columns:
         say("\ntopics of the columns:")
     for row in columns:
         say(
-            f"{row['topic']:<{name_width}}  {row['rank']:>4}  {format_share(row['share'], 1):>7}  "
+            f"{row['topic']:<{name_width}}  {row['rank']:>4}  {format_percent(row['share'], 1):>6}  "
             f"{flatten_text(' '.join(row['words']))}"
         )
     if arguments.quality:
         notify("figures before the titles: NPMI of the first ten words in the training documents, see topiary quality")
     if light:
-        notify(f"{plural(light, 'topic')} of under 0.1 % of the tokens left out; --all lists them")
+        notify(f"{plural(light, 'topic')} of under 0.1% of the tokens left out; --all lists them")
     if hierarchy.common_words:
         common = flatten_text(" ".join(hierarchy.vocabulary[number] for number in hierarchy.common_words))
         notify(f"everywhere in this corpus, and left out of titles: {common}")

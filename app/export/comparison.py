@@ -28,11 +28,12 @@ from topiary.app.analysis.seeds import (
     is_below_range,
     measure_seed_spread,
 )
-from topiary.app.export.texts import drop_infinite, flatten_text, format_share, render_csv, render_json
+from topiary.app.export.texts import drop_infinite, flatten_text, render_csv, render_json
 from topiary.app.names import format_signed
 from topiary.app.views.compare.summary import compare_perplexities, format_range, judge_comparison, write_verdict
 from topiary.app.views.compare.table import describe_likeness, format_share_change, sort_pairs
 from topiary.app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
+from topiary.app.views.text import format_percent
 from topiary.app.views.tree.boxes import find_class
 from topiary.app.views.tree.picture import CAP
 from topiary.engine.hierarchy.tree import Edge, Node
@@ -371,7 +372,7 @@ def write_summary(comparison: Comparison, threshold: float, most: int, seeds: Se
         lines.append(
             f"layer {index + 1}: {paired} of {a.widths[index]} and {b.widths[index]} topics have a partner, "
             f"mean likeness {_format_number(score)}{_format_range(seed_range)}, "
-            f"{format_share(agreement.matched[index], 1)} of the mass"
+            f"{format_percent(agreement.matched[index], 1)} of the mass"
         )
     lines += _describe_coherence(comparison)
     edges = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)

@@ -15,8 +15,9 @@ from topiary.app.analysis.seeds import (
     measure_mixing,
     summarize_layer,
 )
-from topiary.app.export.texts import drop_infinite, flatten_text, format_share
+from topiary.app.export.texts import drop_infinite, flatten_text
 from topiary.app.views.compare.recurrence import describe_agreement, describe_most, explain_no_seeds, explain_waiting
+from topiary.app.views.text import format_percent
 from topiary.app.views.tree.opening import choose_threshold
 from topiary.engine.hierarchy.align import Recurrence
 from topiary.engine.hierarchy.tree import Node
@@ -133,14 +134,14 @@ def _describe_layer(facts: dict[str, Any], n_runs: int) -> str:
     counts = f"{facts['topics_in_most']} of {facts['topics']} topics"
     if facts["edges"]:
         counts += f", {facts['edges_in_most']} of {facts['edges']} edges"
-    agreement = describe_agreement(facts["agreement"], facts["edge_agreement"], format_share)
+    agreement = describe_agreement(facts["agreement"], facts["edge_agreement"])
     return f"layer {facts['layer']}: agreement adjusted for chance {agreement}; {counts} {describe_most(n_runs)}"
 
 
 def _describe_topic(row: dict[str, Any], others: int) -> str:
-    words = flatten_text(" ".join(word["word"] for word in row["words"]))
+    words, share = flatten_text(" ".join(word["word"] for word in row["words"])), format_percent(row["share"], 1)
     return (
-        f"  {row['found_in'] - 1} of {others}  {row['topic']:<7}{row['rank']:>5}  {format_share(row['share'], 1):>7}  "
+        f"  {row['found_in'] - 1} of {others}  {row['topic']:<7}{row['rank']:>5}  {share:>6}  "
         f"{flatten_text(row['title'])}: {words}"
     )
 

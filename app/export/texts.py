@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from topiary.app.analysis.errors import ReadError
-from topiary.app.views.text import format_percent
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # as OWASP lists them under CSV injection
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -62,8 +61,3 @@ def guard_cell(value: Any) -> Any:
 def flatten_text(text: object) -> str:
     """Return a text as one line without control characters, which could control the terminal or break a table."""
     return _CONTROL.sub(lambda match: " " if match[0].isspace() else "", str(text))
-
-
-def format_share(share: float, digits: int = 2) -> str:
-    """Return a share as a percentage like on the pages, but with a space before the sign."""
-    return format_percent(share, digits).replace("%", " %")

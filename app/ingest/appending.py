@@ -93,7 +93,7 @@ class Addition:
             return "all words are in its vocabulary"
         share = 100 * self.outside / self.tokens
         named = f": {', '.join(self.strangers)}" if self.strangers else ""
-        return f"{self.outside:,} of {self.tokens:,} words ({share:.1f} %) are outside its vocabulary{named}"
+        return f"{self.outside:,} of {self.tokens:,} words ({share:.1f}%) are outside its vocabulary{named}"
 
 
 class _Reading:

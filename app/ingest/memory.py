@@ -29,15 +29,12 @@ TEXTS_ACCEPTS = ("token_pattern",)
 MISSING = ("nan", "NaT", "<NA>")  # missing values of pandas and NumPy as text
 
 
-def import_builtin(
-    db: Database, progress: Progress = ignore_progress, name: str = docstrings.DOCS_NAME, *, map_files: Map = map
-) -> CorpusRow:
+def import_builtin(db: Database, progress: Progress = ignore_progress, name: str = docstrings.DOCS_NAME) -> CorpusRow:
     """Make a corpus of the docstrings of the standard library and of the installed packages.
 
     It has a document for each module, class or function with a docstring of useful length.  Identifiers are split into
     their words, and examples and code removed.  The label is the top-level package.  The same installation gives the
     same corpus, in an order that is shuffled with a fixed seed, so that the first documents are of many packages.
-    ``map_files`` may read the files in other processes.
 
     Raises
     ------
@@ -47,7 +44,7 @@ def import_builtin(
         When the name is taken.
     """
     progress("Reading the documentation of the Python packages on this machine", None)
-    collected, prose = docstrings.collect_docstrings(docstrings.list_packages(), progress, map_files)
+    collected, prose = docstrings.collect_docstrings(docstrings.list_packages(), progress)
     if not collected:
         raise IngestError("Python", "its standard library and packages are installed without sources or docstrings")
     order = np.random.default_rng(_SHUFFLE).permutation(len(collected))

@@ -487,7 +487,7 @@ def _describe_share(part: int, whole: int) -> str:
     for parts, whole_parts, words in ((9, 10, "nine of ten"), (2, 3, "two of three"), (3, 4, "three of four")):
         if abs(part / whole - parts / whole_parts) < 0.02:
             return words
-    return f"{100 * part / whole:.0f} % of the"
+    return f"{100 * part / whole:.0f}% of the"
 
 
 class MessageSample:

@@ -315,7 +315,7 @@ def _write_lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "scripts", _describe_shares(report.scripts)
     yield "languages", _describe_shares(report.languages)
     yield "words", f"{plural(report.tokens, 'word')}, {report.words:,} different"
-    share = f" ({100 * report.tokens_kept / report.tokens:.0f} %)" if report.tokens else ""
+    share = f" ({100 * report.tokens_kept / report.tokens:.0f}%)" if report.tokens else ""
     yield "kept", f"{plural(report.tokens_kept, 'word')}{share}, {report.words_kept:,} different"
     yield "chosen", ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in report.options.items())
 
@@ -347,7 +347,7 @@ def _describe_labels(report: Report) -> str:
 
 def _describe_shares(shares: Sequence[Share]) -> str:
     large = [each for each in shares if each.share >= _LEAST_SHARE]
-    return ", ".join(f"{each.name} {100 * each.share:.{0 if each.share > 0.1 else 1}f} %" for each in large)
+    return ", ".join(f"{each.name} {100 * each.share:.{0 if each.share > 0.1 else 1}f}%" for each in large)
 
 
 def _describe_kind(report: Report) -> str:

@@ -201,7 +201,7 @@ def _end_run(db: Database, row: RunRow, state: str) -> None:
 
 ENDED = ("finished", "failed", "stopped", "paused", "silent")
 FILL_SECONDS = 5.0  # between two attempts to start queued runs
-LOOK_SECONDS = 0.3  # between two readings of the row
+LOOK_SECONDS, LAST_SECONDS = 0.3, 0.05  # between two readings of the row, and after the last step
 WATCHING = 0.1  # time for evaluation and snapshots, as a share of training time
 
 
@@ -227,7 +227,7 @@ def follow_run(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
         if state == "queued" and time.monotonic() - last_start > FILL_SECONDS:
             launcher.start_queued_runs(db)
             last_start = time.monotonic()
-        time.sleep(LOOK_SECONDS)
+        time.sleep(LOOK_SECONDS if row.minibatch < row.planned else LAST_SECONDS)
 
 
 def show_progress(progress: Progress, row: RunRow, latest: Mapping[str, float]) -> None:

@@ -68,11 +68,13 @@ def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bo
     int
         Number of the run to show.
     """
+    from topiary.app.ingest.memory import import_builtin
+
     report = Preparation(notify)
     with ThreadPoolExecutor(1) as pool:
         row = find_corpus(db)
         starting = pool.submit(_start_compilers, db.url, wait, is_new=row is None)
-        row = row or _read_corpus(db, report)
+        row = row or import_builtin(db, report)
         compilers = starting.result()
     while any(compiler.poll() is None for compiler in compilers):  # whatever its status: the worker compiles the rest
         report("Compiling the model, once", None)
@@ -111,24 +113,15 @@ def prepare_stored_demo(arguments: list[str]) -> int:
     return 0
 
 
-def _read_corpus(db: Database, report: Preparation) -> CorpusRow:
-    """Import the built-in corpus; processes that read files start while this one loads what counts words."""
-    from topiary.app.ingest.docstrings import open_readers
-
-    with open_readers() as map_files:
-        from topiary.app.ingest.memory import import_builtin
-
-        return import_builtin(db, report, map_files=map_files)
-
-
 def _start_compilers(url: str, wait: Callable[[], object], *, is_new: bool) -> list["subprocess.Popen[bytes]"]:
-    """Start compiling the first run's kernels once `wait` returns, or the worker of a new one, which loads them."""
-    wait()
+    """Start the worker of a new first run, which loads its kernels, or compile these first, once `wait` returns."""
     kernels = gallery.request_kernels(gallery.FIRST.model)
-    compilers = compile_kernels.start_compilers(kernels, url)
-    if is_new and not compilers:
-        launcher.start_worker_ahead(url, kernels)
-    return compilers
+    if compile_kernels.list_missing(kernels):
+        wait()
+        return compile_kernels.start_compilers(kernels, url)
+    if is_new:
+        process.start_worker_ahead(kernels._asdict(), url)
+    return []
 
 
 def _follow_process(child: "subprocess.Popen[str]") -> None:
@@ -150,5 +143,4 @@ def _follow_process(child: "subprocess.Popen[str]") -> None:
 
 
 if __name__ == "__main__":
-    vars(sys.modules["__main__"]).update(__spec__=None, __file__=None)  # else each reader would load all this again
     sys.exit(prepare_stored_demo(sys.argv[1:]))

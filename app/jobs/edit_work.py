@@ -69,6 +69,10 @@ class EditWork:
         """Return whether a snapshot is due because of an edit some steps ago."""
         return any(row.step + after == step for row in self._list_made() for after in SHOWN_AFTER)
 
+    def is_awaited(self, step: int) -> bool:
+        """Return whether the snapshot of a step is the first after an edit, for which an analyst waits."""
+        return any(row.step + SHOWN_AFTER[0] == step for row in self._list_made())
+
     def is_judged(self, step: int) -> bool:
         """Return whether a point of the curve is due because of an edit some steps ago."""
         return any(row.step + after == step for row in self._list_made() for after in JUDGED_AFTER)

@@ -10,7 +10,6 @@ server starts another.
 """
 
 import itertools
-import json
 import os
 import subprocess
 from collections.abc import Sequence
@@ -20,7 +19,6 @@ import psutil
 
 from topiary.app.jobs import logs, process
 from topiary.app.jobs.cluster import whole
-from topiary.app.jobs.compile_kernels import KernelRequest
 from topiary.app.jobs.process import find_state
 from topiary.app.machine import count_processors
 from topiary.store import runs
@@ -32,7 +30,6 @@ LEASE_SECONDS = 30.0  # after which a run whose worker died before claiming it g
 UNSEEN_SECONDS = 2 * PATIENCE_SECONDS  # added to the lease if the process cannot be checked: it may wait for a lock
 
 _children: list["subprocess.Popen[bytes]"] = []
-_ahead: dict[str, "subprocess.Popen[bytes]"] = {}  # workers that wait for a run, by the URL of their store
 
 
 def limit_runs() -> int:
@@ -52,42 +49,13 @@ def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
     run : int
         Number of the run; the worker claims it, or ends without an error if another process was faster.
     """
-    child = _send_run(_ahead.pop(db_url, None), run)
+    child = process.give_run(db_url, run)
     if child is None:
         with logs.open_log(db_url, run) as log:
             child = process.start_module(
                 "topiary.app.jobs.worker", "--run", str(run), store=db_url, apart=True, stdout=log, stderr=log
             )
     _children.append(child)
-    return child
-
-
-def start_worker_ahead(db_url: str, kernels: KernelRequest) -> None:
-    """Start a worker that loads kernels and then trains the next run for which `start_worker` is called here.
-
-    It ends with this process if there is none.
-    """
-    _ahead[db_url] = process.start_module(
-        "topiary.app.jobs.worker",
-        "--ahead",
-        json.dumps(kernels._asdict()),
-        store=db_url,
-        apart=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def _send_run(child: "subprocess.Popen[bytes] | None", run: int) -> "subprocess.Popen[bytes] | None":
-    """Return a waiting worker after giving it its run; None if there is none, or if it has failed."""
-    if child is None or child.stdin is None:
-        return None
-    try:
-        with child.stdin as pipe:
-            pipe.write(f"{run}\n".encode())
-    except OSError:
-        return None
     return child
 
 

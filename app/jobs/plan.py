@@ -57,12 +57,12 @@ class ScoreProtocol:
         return Sweeps(self.burn_in, self.collect, self.thin)
 
     def __str__(self) -> str:
-        """Return a phrase: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
+        """Return a phrase: ``20 + 20 sweeps, 312 test documents, 80% of each observed``."""
         sweeps = f"{self.burn_in} + {self.collect} sweeps"
         observed = (
             "the words held out by the corpus" if self.observed is None else f"{self.observed:.0%} of each observed"
         )
-        return f"{sweeps}, {self.documents:,} {self.part} documents, {observed.replace('%', ' %')}"
+        return f"{sweeps}, {self.documents:,} {self.part} documents, {observed}"
 
 
 def find_part(run: Any) -> str:

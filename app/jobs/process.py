@@ -244,3 +244,51 @@ def build_environment(store: str) -> dict[str, str]:
     """
     variables = {"PYTHONPATH": build_python_path(), "TOPIARY_STORE": store}
     return os.environ | variables | dict.fromkeys(_ONE_THREAD, "1")
+
+
+_ahead: list["subprocess.Popen[bytes]"] = []  # a worker that waits for a run
+
+
+def start_worker_ahead(kernels: Mapping[str, Any] | None = None, store: str | None = None) -> None:
+    """Start a worker that loads its modules, and some kernels, while this process prepares the run that it will train.
+
+    It ends with this process if there is none.
+
+    Parameters
+    ----------
+    kernels : mapping, optional
+        The fields of an :class:`app.jobs.compile_kernels.KernelRequest`.
+    store : str, optional
+        URL of the store that the run will be in, as far as it is known.
+    """
+    child = start_module(
+        "topiary.app.jobs.worker",
+        "--ahead",
+        json.dumps(kernels),
+        store=os.environ.get("TOPIARY_STORE", "") if store is None else store,
+        apart=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _ahead.append(child)
+
+
+def give_run(store: str, run: int) -> "subprocess.Popen[bytes] | None":
+    """Give a run to the worker that waits for one, and return it; None if there is none, or if it has failed."""
+    child = _ahead.pop() if _ahead else None
+    if child is None or child.stdin is None:
+        return None
+    try:
+        with child.stdin as pipe:
+            pipe.write(json.dumps([store, run]).encode())
+    except OSError:
+        return None
+    return child
+
+
+def dismiss_worker() -> None:
+    """Let a worker that still waits for a run end."""
+    while _ahead:
+        if (pipe := _ahead.pop().stdin) is not None:
+            pipe.close()

@@ -90,7 +90,7 @@ def draw_bar(share: float) -> str:
     """Return a progress bar: ``[######------------------]  25 %``."""
     share = min(1.0, max(0.0, share))
     filled = int(WIDTH * share)
-    return f"[{'#' * filled}{'-' * (WIDTH - filled)}] {100 * share:3.0f} %"
+    return f"[{'#' * filled}{'-' * (WIDTH - filled)}] {100 * share:3.0f}%"
 
 
 def format_duration(seconds: float) -> str:

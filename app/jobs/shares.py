@@ -164,7 +164,7 @@ def place_documents(claim: Claim, kernel: Kernel, *, done: bool) -> bool:
         return not done
 
     def proceed(done: int, total: int) -> bool:
-        claim.message = f"placing documents, {100 * done // total} %"
+        claim.message = f"placing documents, {100 * done // total}%"
         claim.beat_if_due()
         return claim.ending == begun and not claim.interrupted
 

@@ -435,8 +435,10 @@ class Trainer:
         last = self._is_done(training, plan, position)
         if t in plan.reports or info.events or last:
             self._report(training, plan, position, info)
-        if t in plan.snapshots or info.events or is_shown or last:
-            position = self._write_snapshot(training, position, info, plan, last=last)
+        is_planned = t in plan.snapshots or bool(info.events) or last
+        if is_planned or is_shown:
+            waits = not is_planned and (edited or self._edits.is_awaited(t))
+            position = self._write_snapshot(training, position, info, plan, last=last, waits=waits)
         if last and plan.paper_documents:
             self._judge_as_paper(training, plan, position)
         if last and plan.predictions and t not in plan.predictions:
@@ -479,13 +481,13 @@ class Trainer:
             claim.score("averaged", training.kernel.measure, t, documents, averaged)
 
     def _write_snapshot(
-        self, training: "Training", position: "Position", info: "Info", plan: Plan, *, last: bool
+        self, training: "Training", position: "Position", info: "Info", plan: Plan, *, last: bool, waits: bool
     ) -> "Position":
-        """Place examples and write a snapshot; return the position with these examples, and with its titles."""
+        """Place examples, unless somebody waits, and write a snapshot; return the position with them, and titles."""
         from topiary.app.jobs.records import index_titles, pack_snapshot
 
         claim = self.claim
-        position = training.place(position, plan, every=last)
+        position = training.place(position, plan, every=last, waits=waits)
         arrays = pack_snapshot(training.kernel, position.state, info, training.list_examples(position))
         arrays |= training.measure_facts(position, arrays)
         claim.beat()

@@ -395,8 +395,11 @@ class Training:
         mean = total / weight if weight else math.nan
         return math.exp(mean) if perplexity else mean
 
-    def place(self, position: Position, plan: Plan, *, every: bool) -> Position:
-        """Place the next few example documents in the hierarchy, or all with ``every`` or after widths changed."""
+    def place(self, position: Position, plan: Plan, *, every: bool, waits: bool = False) -> Position:
+        """Place the next few example documents in the hierarchy, or all with ``every`` or after widths changed.
+
+        With ``waits`` they are left to the next snapshot, because somebody waits for this one.
+        """
         n_placed = plan.placed_documents
         widths = tuple(phi.shape[1] for phi in self.kernel.topics(position.state).phi)
         if every or widths != tuple(shares.shape[1] for shares in position.places):
@@ -404,7 +407,8 @@ class Training:
             places = tuple(np.full((n_placed, width), -1, dtype=np.float32) for width in widths)
         else:
             n_snapshots = sum(t < position.minibatch for t in plan.snapshots)
-            rows = np.arange(n_snapshots * plan.placed_each, (n_snapshots + 1) * plan.placed_each) % n_placed
+            first, n_rows = n_snapshots * plan.placed_each, 0 if waits else plan.placed_each
+            rows = np.arange(first, first + n_rows) % n_placed
             places = tuple(shares.copy() for shares in position.places)
         shown_state = self.kernel.find_shown_state(position.state)
         for block in _cut_blocks(rows):
@@ -632,7 +636,7 @@ def describe_trials(trials: Sequence[WidthTrial]) -> str:
     sweeps = TRIAL_SWEEPS * len(trials)
     return (
         f"{_format_layers(chosen)}: validation perplexity after {TRIAL_SWEEPS} sweeps was {figures}; twice the topics "
-        f"are taken if they lower it by {LEAST_GAIN:.0%}; the trials took {sweeps} sweeps".replace("%", " %")
+        f"are taken if they lower it by {LEAST_GAIN:.0%}; the trials took {sweeps} sweeps"
     )
 
 

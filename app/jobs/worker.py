@@ -1,13 +1,14 @@
 """The process that trains one run: ``python -P -m app.jobs.worker [--store URL] --run N``.
 
-With ``--ahead`` in place of ``--run``, it loads kernels and reads the number of the run from its standard input, so
-that it begins sooner when there is a run (:func:`app.jobs.launcher.start_worker_ahead`).
+With ``--ahead`` in place of ``--run``, it loads modules and kernels, and reads the store and the number of the run from
+its standard input, so that it begins sooner when there is a run (:func:`app.jobs.process.start_worker_ahead`).
 
 It claims the run, trains it (:mod:`app.jobs.trainer`), starts the process that makes the map of its documents
 (:mod:`app.jobs.map_work`) and ends; it communicates through the store only.
 """
 
 import argparse
+import importlib
 import json
 import logging
 import os
@@ -20,6 +21,8 @@ from topiary.app.jobs.trainer import train_run
 from topiary.store.database import Database, open_database
 from topiary.store.errors import Conflict, DamagedRow, LostClaim, NotFound, StoreError
 
+# Loaded before the run is known; the last is that of most runs.
+_MODULES = tuple(f"topiary.{name}" for name in ("app.jobs.training", "app.jobs.edit_work", "engine.models.dlda.kernel"))
 LOST = 3  # exit status: the run belongs to another process, or the store cannot be used
 
 
@@ -31,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     either.add_argument("--run", type=int, help="number of the run")
     either.add_argument("--ahead", help="JSON of the kernels to load, before standard input names the run")
     arguments = parser.parse_args(argv)
-    run = arguments.run or _await_run(arguments.ahead)
+    store, run = (arguments.store, arguments.run) if arguments.run else _await_run(arguments.ahead)
     if not run:
         return 0
     logging.basicConfig(
@@ -40,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     interrupt = Interrupt()
     interrupt.listen()
     try:
-        db = open_database(arguments.store)
+        db = open_database(store)
     except StoreError as error:
         logs.write_line(str(error))
         return LOST
@@ -72,12 +75,19 @@ def main(argv: list[str] | None = None) -> int:
     return status
 
 
-def _await_run(text: str) -> int:
-    """Load kernels and return the number of the run, once it is known; 0 if the process that knows it has ended."""
-    kernels = compile_kernels.KernelRequest(**json.loads(text))
-    for part in compile_kernels.PARTS:
-        compile_kernels.compile_here(kernels, part)
-    return int(sys.stdin.readline() or 0)
+def _await_run(text: str) -> tuple[str, int]:
+    """Load modules and kernels and return the store and number of the run, once they are known.
+
+    The number is 0 if the process that would tell them has ended, or has no run.
+    """
+    if kernels := json.loads(text):
+        for part in compile_kernels.PARTS:
+            compile_kernels.compile_here(compile_kernels.KernelRequest(**kernels), part)
+    else:
+        for name in _MODULES:
+            importlib.import_module(name)
+    store, run = json.loads(sys.stdin.read() or '["", 0]')
+    return store, run
 
 
 def _write_to_log(db_url: str, run: int) -> None:

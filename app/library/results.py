@@ -297,7 +297,7 @@ class Classification:
         return f"<p>{escape(self._sentence())}</p>{self.classes.to_html(border=0)}"
 
     def _sentence(self) -> str:
-        return f"run {self.run}, error {100 * self.error:.2f} % of {self.documents:,} test documents"
+        return f"run {self.run}, error {100 * self.error:.2f}% of {self.documents:,} test documents"
 
 
 def classify(opened: OpenStore, run: RunRow, snapshot: int) -> Classification:

@@ -27,9 +27,7 @@ LEAST_SHADED = 3  # points of a curve whose burn-in is shaded
 TALL_STYLE = {"height": "auto", "max-height": "none"}  # lets a layout of Bokeh be taller than the window
 Beginning: TypeAlias = tuple[float, float, float]  # steps, documents and seconds before the first point of a curve
 FIRST: Beginning = (0.0, 0.0, 0.0)
-_HOW_MANY = (
-    "The curve has as many points as 5\N{NO-BREAK SPACE}% of the work of training pays for, and at least about a dozen."
-)
+_HOW_MANY = "The curve has as many points as 5% of the work of training pays for, and at least about a dozen."
 CARD_STYLE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
 
 

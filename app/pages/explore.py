@@ -21,6 +21,7 @@ from topiary.app.pages.explore_reading import (
     WHOLE,
     FetchedHierarchy,
     KeptTopic,
+    explain_children,
     explain_lonely_roots,
     explain_threshold,
     explain_waiting,
@@ -461,8 +462,9 @@ class ExplorePage(TreePage):
         run, snapshot = self._view.run, self._view.snapshot
         hierarchy = self._context.feed.get_cached_hierarchy(run, snapshot or None)
         if hierarchy is not None:
+            self._child = self._child or explain_children(self._context, run)
             self._take((run, snapshot), hierarchy)
-        if run and (hierarchy is None or not self._child):
+        elif run:
             work = partial(fetch_hierarchy, self._context, run, snapshot)
             self._latest.send((run, snapshot), work, self._receive)
 
@@ -476,9 +478,7 @@ class ExplorePage(TreePage):
         self._child = answer.child
         if answer.hierarchy is not None and answer.hierarchy is not self._original:
             self._take((answer.run, answer.snapshot), answer.hierarchy)
-        elif self._hierarchy is not None:
-            self._draw_controls(self._add_seeds(self._hierarchy))
-        else:
+        elif self._hierarchy is None:
             self._draw_nothing()
 
     def _select_documents(self) -> None:

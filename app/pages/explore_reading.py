@@ -44,10 +44,15 @@ class FetchedHierarchy(NamedTuple):
 
 def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarchy:
     """Return a hierarchy; this waits for the store."""
-    hierarchy = context.feed.hierarchy(run, snapshot or None)
+    return FetchedHierarchy(
+        run, snapshot, context.feed.hierarchy(run, snapshot or None), explain_children(context, run)
+    )
+
+
+def explain_children(context: Context, run: int) -> str:
+    """Return the sentence of a run's model about child topics; empty if there is no such run."""
     row = context.feed.run(run)
-    child = models.load(row.model).CHILD if row is not None else ""
-    return FetchedHierarchy(run, snapshot, hierarchy, child)
+    return "" if row is None else str(models.load(row.model).CHILD)
 
 
 def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> SearchResult:

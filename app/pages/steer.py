@@ -44,6 +44,8 @@ class SteerPage(TreePage):
         super().__init__(context, {"": self._tree}, (self._head, self._board), aspect=WIDE)
         self._is_exact = True
         self._rows: TileRows | None = None
+        self._pictured: tuple[Hierarchy, tuple[float, float]] | None = None  # what the picture shows, and its size
+        self._state = ""  # of the run, when the page was drawn
         self._strength = "medium"
         self._forget_run()
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._fetch)
@@ -93,10 +95,13 @@ class SteerPage(TreePage):
 
     def _receive(self, answer: SteerAnswer) -> None:
         if (answer.run, answer.snapshot) == (self._view.run, self._view.snapshot):
+            is_known, state = answer == self._answer, self._context.feed.state(answer.run)
             self._answer = answer
             self._fetch_hints(answer)
             self._fetch_seeds()
-            self._draw()
+            if not is_known or state != self._state:  # a run that trains changes a few times a second
+                self._state = state
+                self._draw()
 
     def _fetch_hints(self, answer: SteerAnswer) -> None:
         """Judge merges and splits when the page opens, after an edit, and at the end of the run."""
@@ -142,12 +147,14 @@ class SteerPage(TreePage):
             note = "Reading the topics and the journal …" if self._answer is None else self._answer.note
             self._head.html, self._board.html = draw_steer_note(note), ""
             self._tree.param.update(svg="", note="")
+            self._pictured = None
             return
         self._head.html, self._board.html = draw_steer_head(contents), draw_steering(contents)
         self._tree.selected = format_identity(contents.node)
-        if contents.hierarchy.n_layers > 1:
+        pictured = contents.hierarchy, self._window
+        if contents.hierarchy.n_layers > 1 and pictured != self._pictured:
             drawing = draw_tiles(contents.hierarchy, TilesChoice(self._window, (), self._rows))
-            self._rows = drawing.rows
+            self._rows, self._pictured = drawing.rows, pictured
             self._tree.param.update(svg=drawing.svg, note="")
         classes = ["st-page", *(["st-flat"] if contents.hierarchy.n_layers == 1 else [])]
         if self.page.css_classes != classes:

@@ -133,7 +133,7 @@ def plot_time(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     ]
     axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
     bands = _BANDS[request.interval or "documents"]
-    return draw_time(axis, lines, label=f"{chosen.label}; 90 %: {bands}", width=request.width)
+    return draw_time(axis, lines, label=f"{chosen.label}; 90%: {bands}", width=request.width)
 
 
 def draw_groups(
@@ -186,7 +186,7 @@ def draw_groups(
         "ylim": (-y, 0),
         "xticks": [(tick, _write_tick(tick, ticks)) for tick in ticks],
         "yticks": [(place, cut(bar.name, names_width)) for place, bar in rows],
-        "xlabel": f"{label}, 90 % intervals: {bands}",
+        "xlabel": f"{label}, 90% intervals: {bands}",
         "ylabel": "",
         "show_legend": False,
         "padding": 0,

@@ -75,6 +75,7 @@ from topiary.app.server.login import (
     LogoutForm,
     WithoutLogin,
 )
+from topiary.app.server.previews import Previews
 from topiary.app.server.sessions import (
     LARGEST_MESSAGE,
     SHED,
@@ -312,7 +313,7 @@ def _make_rules(site: Site, reach: ServerReach, context: Any, compression: int |
         Rule(
             PathMatches(rf"{prefix_pattern}/"),
             SessionPage,
-            session_arguments | {"start": make_page_start(), "turns": asyncio.Lock()},
+            session_arguments | {"start": make_page_start(), "turns": asyncio.Lock(), "previews": Previews(site.feed)},
         ),
         Rule(
             PathMatches(rf"{prefix_pattern}/ws"),

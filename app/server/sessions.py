@@ -10,7 +10,7 @@ import calendar
 import logging
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from typing import Any, ClassVar
@@ -49,6 +49,7 @@ from tornado.routing import Matcher
 from topiary.app.server.access import Authentication
 from topiary.app.server.guarded_files import UnreadRequest
 from topiary.app.server.hosts import POLICY, Hosts, make_nonce, make_policy, send_sentence
+from topiary.app.server.previews import PREVIEW, Previews
 from topiary.app.views.theme import PageStart
 
 
@@ -162,6 +163,7 @@ _CHOSEN_SESSION = (
 )
 _LARGEST_HEAD = 10_000  # largest number of bytes of a message's header, and of its metadata
 
+_HEAD_START = 0.03  # seconds for a browser to paint the beginning of a page, and to ask for the scripts
 _STEPS = 6  # steps of the loop between two pages: of many visitors at once, each other request waits for one page
 
 log = logging.getLogger("topiary.sessions")
@@ -222,9 +224,10 @@ class SessionPage(DocHandler):
         authentication: Authentication,
         start: PageStart,
         turns: asyncio.Lock,
+        previews: Previews,
     ) -> None:
-        """Store the authentication, the beginning of the page, and whose turn it is."""
-        self._authentication, self._start, self._turns = authentication, start, turns
+        """Store the authentication, the beginning of the page, whose turn it is, and what other visitors opened."""
+        self._authentication, self._start, self._turns, self._previews = authentication, start, turns, previews
         self._is_left = False
 
     async def prepare(self) -> None:
@@ -245,30 +248,55 @@ class SessionPage(DocHandler):
         self.set_header("Cache-Control", "no-store")  # it has the token of its session
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header(POLICY, make_policy(nonce))
-        self.write(self._start.draw(nonce, dark=self.get_cookie("topiary_theme") == "dark"))
+        key = self._identify_view()
+        preview, is_known = self._previews.find(key), self.get_cookie("topiary_window") is not None
+        is_dark = self.get_cookie("topiary_theme") == "dark"
+        self.write(self._start.draw(nonce, dark=is_dark, styled=bool(preview) and not is_known))
+        self._show_preview(preview, nonce)
         with suppress(StreamClosedError):
+            await self.flush()
+            await asyncio.sleep(_HEAD_START)
+            self.write(self._start.draw_scripts(nonce))
             await self.flush()
             async with self._turns:
                 if not self._is_left:
-                    self.write(await self._draw_rest(nonce))
-                    await self.flush()
-                    self.finish()
+                    await self._send_rest(nonce, None if preview else key)
                 for _ in range(_STEPS):
                     await asyncio.sleep(0)
 
-    async def _draw_rest(self, nonce: str) -> str:
-        """Return the rest of a page: the places of a new session's document, and the script that fills them."""
+    def _identify_view(self) -> Hashable:
+        """Return what decides how a page looks before its components are there; None if its address names no run."""
+        if "run" not in self.request.arguments:
+            return None
+        role = self._authentication.role_in(self.request)
+        return self.request.query, role, self.get_cookie("topiary_window")
+
+    def _show_preview(self, html: str, nonce: str) -> None:
+        if html:
+            self.write(f'{html}<script nonce="{nonce}">topiary.show_preview()</script>')
+
+    async def _send_rest(self, nonce: str, key: Hashable | None) -> None:
+        """Send the places of a new session's document, and the script that fills them, below its preview.
+
+        With a ``key`` the preview is not on screen yet, and is kept for others.
+        """
         if full := self._explain_limit():
-            return f'<script nonce="{nonce}">document.querySelector("#tp-skeleton p").textContent = "{full}"</script>'
+            sentence = f'document.querySelector("#tp-skeleton p").textContent = "{full}"'
+            self.finish(f'<script nonce="{nonce}">{sentence}</script>')
+            return
         session = await self.get_session()  # type: ignore[misc]
         document = session.document
+        preview = document.template_variables.pop(PREVIEW, None)
+        if preview is not None and key is not None:
+            self._previews.keep(key, preview)
+            self._show_preview(preview.html, nonce)
         with set_curdoc(document):
             for root in document.roots:
                 patch_model_css(root, dist_url=LOCAL_DIST)
         item = RenderItem(token=session.token, roots=document.roots, use_for_title=False)
         places = (f'<div id="{root.elementid}" data-root-id="{root.id}" class="tp-root"></div>' for root in item.roots)
         script = script_for_render_items({}, [item])
-        return f'{"".join(places)}<script nonce="{nonce}">{script}</script></body></html>'
+        self.finish(f'{"".join(places)}<script nonce="{nonce}">{script}</script></body></html>')
 
     def _explain_limit(self) -> str:
         return self._authentication.explain_limit(self._authentication.login_in(self.request))

@@ -35,6 +35,7 @@ from topiary.app.pages.explore_reading import reset_tab
 from topiary.app.pages.runs import NoRunPage, make_fork_tab
 from topiary.app.pages.session import ANOTHER_RUN
 from topiary.app.server.access import Authentication
+from topiary.app.server.previews import PREVIEW, Preview, draw_preview
 from topiary.app.server.sessions import close_connections, forget_document
 from topiary.app.views import theme, top_bar
 from topiary.app.views.markup import name_run
@@ -231,6 +232,13 @@ class SessionShell:
         self._end = site.feed.subscribe(self._ring, self._on_tick)
         self._check_snapshot()
         pn.state.onload(self._begin)
+
+    def draw_preview(self) -> Preview | None:
+        """Return the page as far as it is drawn; None if a browser can only show it once it has its components."""
+        view = self.view
+        html = draw_preview(self._holder[0]) if self._holder[0] is self._built.get("explore") else ""
+        hierarchy = self._site.feed.get_cached_hierarchy(view.run, view.snapshot)
+        return Preview(html, view.run, view.snapshot, hierarchy) if html else None
 
     def end(self) -> None:
         """End the session; called when the visitor's login ends."""
@@ -556,4 +564,6 @@ def open_session(site: Site) -> Viewable:
         shell.close()
 
     pn.state.on_session_destroyed(on_destroyed)
+    if pn.state.curdoc is not None:
+        pn.state.curdoc.template_variables[PREVIEW] = shell.draw_preview()
     return shell.page

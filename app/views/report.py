@@ -21,7 +21,7 @@ _TILES = (1040.0, 640.0)  # size of the picture of all topics, in pixels: as wid
 _ROLES = {
     BACKGROUND: "background: it is in most documents, and says little about any of them",
     INCOHERENT: "its first words rarely occur together",
-    LIGHT: "it has under 0.1 % of the words",
+    LIGHT: "it has under 0.1% of the words",
 }
 
 

@@ -118,7 +118,7 @@ def _draw_over_time(figure: TimeFigure, series: TopicSeries) -> str:
         ),
         "",
     )
-    caption = f"<figcaption>By {axis.unit}, with 90 % band{change}</figcaption>"
+    caption = f"<figcaption>By {axis.unit}, with 90% band{change}</figcaption>"
     return f"<figure>{_draw_picture(series, (first, last), label)}{caption}</figure>"
 
 

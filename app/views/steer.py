@@ -1,8 +1,9 @@
 """The page on which visitors steer a run: words and acts of a topic, edits that wait, the journal, and suggestions."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType, SimpleNamespace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from topiary.app.views.html import render
 from topiary.app.views.text import format_percent, shorten, write_sentence
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import BAN, KEEP, MERGE, OUT, PLACE, SEED, SPLIT, STRENGTHS
+
+if TYPE_CHECKING:
+    from topiary.engine.steering.suggest import EditProposal
 
 WORDS = 12  # words of a topic that can be edited where they stand
 _ALIKE, _OFFERED = 0.6, 8  # likeness from which two topics are offered to be merged, and partners offered
@@ -171,7 +175,7 @@ def describe_apply(n_drafts: int, step: str, *, is_ended: bool) -> str:
 def describe_draft(hierarchy: Hierarchy, order: EditOrder) -> str:
     """Return what an edit asks for as a phrase with the titles of its topics."""
     words = ", ".join(order.words)
-    titles = [shorten(hierarchy.title(node), 40) if hierarchy.has(node) else "" for node in order.topics]
+    titles = [_quote_title(hierarchy, node) for node in order.topics]
     match order.kind:
         case "seed":
             return f"New topic{f' {order.name}' if order.name else ''} from {words}"
@@ -186,6 +190,11 @@ def describe_draft(hierarchy: Hierarchy, order: EditOrder) -> str:
         case "place":
             return f"Place {', '.join(titles[:-1])} under {titles[-1]}"
     return f"{order.kind.capitalize()} {titles[0]}"
+
+
+def _quote_title(hierarchy: Hierarchy, node: Node) -> str:
+    """Return the title of a topic as it stands in a sentence, where its words must be told from the others."""
+    return f"“{shorten(hierarchy.title(node), 40)}”" if hierarchy.has(node) else format_identity(node)
 
 
 def find_alike(hierarchy: Hierarchy, node: Node) -> list[tuple[Node, float]]:
@@ -205,26 +214,32 @@ def suggest_edits(
 
     Merges and splits are judged by the likelihood if there are ``hints``; else merges by the cosine of words.
     """
-    from topiary.engine.steering.suggest import find_bans  # loads kernels, which the other pages do without
-
     judged = hints if isinstance(hints, EditHints) else None
     found = []
     if MERGE in steers:
         merges = _list_alike(hierarchy) if judged is None else _list_same(hierarchy, judged)
         for stays, goes, why in merges[:_SUGGESTED]:
-            sentence = f"Merge {hierarchy.title(stays)} and {hierarchy.title(goes)}: {why}."
+            sentence = f"Merge {_quote_title(hierarchy, stays)} and {_quote_title(hierarchy, goes)}: {why}."
             found.append(ProposedEdit(sentence, stays, MERGE, goes))
     if SPLIT in steers and judged is not None:
         for node in [*filter(hierarchy.has, judged.splits)][:_SUGGESTED]:
             halves = " | ".join(", ".join(half[:_SAID]) for half in judged.splits[node])
-            sentence = f"Split {hierarchy.title(node)}: its documents form two groups, {halves}."
+            sentence = f"Split {_quote_title(hierarchy, node)}: its documents form two groups, {halves}."
             found.append(ProposedEdit(sentence, node, SPLIT))
     if BAN in steers:
-        for lead in find_bans(hierarchy.projections[0])[:_SUGGESTED]:
+        for lead in _list_bans(hierarchy):
             word = hierarchy.vocabulary[lead.words[0]]
             sentence = f"Ban {word}: it is among the first words of {lead.score:.0f} topics of {hierarchy.widths[0]}."
             found.append(ProposedEdit(sentence, None, BAN, word=word))
     return found
+
+
+@lru_cache(maxsize=4)
+def _list_bans(hierarchy: Hierarchy) -> "list[EditProposal]":
+    """Return the words to ban that are worth a look; finding them takes longer than drawing the page."""
+    from topiary.engine.steering.suggest import find_bans  # loads kernels, which the other pages do without
+
+    return find_bans(hierarchy.projections[0])[:_SUGGESTED]
 
 
 def _list_same(hierarchy: Hierarchy, hints: EditHints) -> list[tuple[Node, Node, str]]:

@@ -130,7 +130,7 @@ def read_style(name: str) -> str:
 
 
 class PackedStyles(NamedTuple):
-    """The shared style sheets as one script, which browsers keep, and its address, which changes with them."""
+    """The shared style sheets and ``js/page.js`` as one script, which browsers keep, and its address."""
 
     address: str
     text: str
@@ -138,15 +138,17 @@ class PackedStyles(NamedTuple):
 
 @cache
 def pack_styles() -> PackedStyles:
-    """Return the shared style sheets as a script that defines their texts by name, and its address."""
-    text = f"const topiary_styles = {json.dumps({name: read_style(name) for name in SHARED_STYLES})}\n"
+    """Return the script, which defines the style sheets' texts by name, and its address, which changes with it."""
+    styles = json.dumps({name: read_style(name) for name in SHARED_STYLES})
+    text = f"const topiary_styles = {styles}\n{_read_script('page')}"
     return PackedStyles(f"{STYLES}/{hashlib.sha256(text.encode()).hexdigest()[:16]}", text)
 
 
 class PageStart(NamedTuple):
-    """The beginning of every page: fonts, colours, scripts, and a skeleton that is shown until the page is ready.
+    """The beginning of every page: fonts, colours, and a skeleton that is shown until the page is ready.
 
-    It is the same for all sessions, so that a browser has it before its session is built.
+    It is the same for all sessions, so that a browser has it before its session is built.  The scripts, which keep a
+    browser busy, follow once it has painted this.
 
     Attributes
     ----------
@@ -160,15 +162,23 @@ class PageStart(NamedTuple):
     modules: tuple[str, ...] = ()
     sheets: tuple[str, ...] = ()
 
-    def draw(self, nonce: str, *, dark: bool) -> str:
-        """Return the HTML with the nonce of the answer."""
-        return self._draw().replace(_NONCE, nonce).replace(_SIDE, "dark" if dark else "light")
+    def draw(self, nonce: str, *, dark: bool, styled: bool = False) -> str:
+        """Return the HTML with the nonce of the answer; ``styled`` is for a browser that has no style sheets yet.
+
+        It need not wait for them then, while the server builds the session, to show what follows.
+        """
+        return self._draw(styled).replace(_NONCE, nonce).replace(_SIDE, "dark" if dark else "light")
+
+    def draw_scripts(self, nonce: str) -> str:
+        """Return the scripts that run before a session's document comes."""
+        bokeh, *extensions = self.scripts
+        lines = (_link_script(bokeh), _embed_script(_read_script("plugins")), *map(_link_script, extensions))
+        return "\n".join(lines).replace(_NONCE, nonce)
 
     @cache  # noqa: B019 - there is one of them
-    def _draw(self) -> str:
-        bokeh, *extensions = self.scripts
+    def _draw(self, styled: bool) -> str:  # noqa: FBT001 - part of the cache's key
         fonts = {name: make_asset_url(find_asset(f"fonts/{name}.woff2")) for name in ("inter", "fraunces")}
-        tokens = read_style("tokens")
+        tokens, styles = read_style("tokens"), pack_styles()
         for name, address in fonts.items():
             tokens = tokens.replace(f"topiary/fonts/{name}.woff2", address)
         lines = (
@@ -176,16 +186,15 @@ class PageStart(NamedTuple):
             "<title>Topiary</title>",
             '<meta name="viewport" content="width=device-width, initial-scale=1.0">',
             f'<link rel="icon" href="{make_asset_url(find_asset("icons/topiary.svg"))}">',
+            f'<link rel="{"prefetch" if styled else "preload"}" href="{styles.address}" as="script">',
             f'<link rel="preload" href="{fonts["inter"]}" as="font" type="font/woff2" crossorigin>',
             *(f'<link rel="modulepreload" href="{module}">' for module in self.modules),
+            *(f'<link rel="preload" href="{script}" as="script">' for script in self.scripts),
             *(f'<link rel="preload" href="{sheet}" as="style">' for sheet in self.sheets),
             f"<style>{_DOCUMENT}{tokens}</style></head><body>",
             _SKELETON,
-            _embed_script("load_again"),
-            _link_script(pack_styles().address),
-            _link_script(bokeh),
-            _embed_script("page"),
-            *map(_link_script, extensions),
+            _embed_script(_read_script("load_again")),
+            _embed_script(styles.text) if styled else _link_script(styles.address),
         )
         return "\n".join(lines)
 
@@ -202,9 +211,12 @@ def _link_script(address: str) -> str:
     return f'<script nonce="{_NONCE}" src="{address}"></script>'
 
 
-def _embed_script(name: str) -> str:
-    """Return a script of ``assets/js`` as an element of the page."""
-    return f'<script nonce="{_NONCE}">{find_asset(f"js/{name}.js").read_text(encoding="utf-8")}</script>'
+def _embed_script(text: str) -> str:
+    return f'<script nonce="{_NONCE}">{text}</script>'
+
+
+def _read_script(name: str) -> str:
+    return find_asset(f"js/{name}.js").read_text(encoding="utf-8")
 
 
 _SKELETON = """

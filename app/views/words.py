@@ -129,7 +129,7 @@ def _describe_change(figure: WordPeriods) -> str:
     return (
         f"First third of the dated documents {_format_share(figure.before)}, last third "
         f"{_format_share(figure.after)}, difference {ends} "
-        f"(90 % interval): {verdict}."
+        f"(90% interval): {verdict}."
     )
 
 

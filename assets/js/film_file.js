@@ -40,7 +40,7 @@ function list(frame) {
   topics.replaceChildren(...frame.topics.map(([, title, share, words]) => {
     const item = document.createElement("li")
     const name = document.createElement("b"), bar = document.createElement("i"), rest = document.createElement("span")
-    name.textContent = `${title || "not there"} · ${(100 * share).toFixed(1)} %`
+    name.textContent = `${title || "not there"} · ${(100 * share).toFixed(1)}%`
     bar.style.width = `${100 * share / most}%`
     rest.textContent = words
     item.append(name, bar, rest)

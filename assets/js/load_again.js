@@ -5,6 +5,7 @@
   const most = 3 // reloads in a row
   let lacks = false // whether a script did not arrive
   const say = (text) => {
+    document.querySelector("#tp-preview")?.remove()
     const line = document.querySelector("#tp-skeleton p")
     if (line) { line.textContent = text }
   }

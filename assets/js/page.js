@@ -1,5 +1,4 @@
-// What every page has before its components: their code is run as it stands, and they share style sheets.  It runs
-// between BokehJS and Panel.
+// What every page has before its components: their code is run as it stands, and they share style sheets.
 
 const topiary = {
   sheets: new Map(), // by name; topiary_styles has their texts
@@ -11,6 +10,16 @@ const topiary = {
       this.sheets.set(name, made)
     }
     return this.sheets.get(name)
+  },
+  // What the server has drawn already, in the style sheets that it will have.  Nothing else finds what is in it.
+  show_preview(root = document.querySelector("#tp-preview")) {
+    if (root.id) { document.querySelector("#tp-skeleton").append(root) }
+    for (const template of root.querySelectorAll("template[data-sheets]")) {
+      const within = template.parentNode.attachShadow({mode: "closed"})
+      within.adoptedStyleSheets = template.dataset.sheets.split(" ").filter(Boolean).map(name => this.sheet(name))
+      within.append(template.content)
+      this.show_preview(within)
+    }
   },
   adopt(view, names, own = []) { // names: also in the layout where the component stands
     for (const [root, all] of [[view.shadow_el, [...own, ...names]], [view.parent?.shadow_el, names]]) {
@@ -64,23 +73,4 @@ const topiary = {
 }
 
 // Panel would read every module letter by letter for imports by bare name; no module of ours has any.
-window.importShim = Object.assign((address) => import(address), {addImportMap() {}})
-
-// Of Panel's models, the page has those below.  The others would need two more libraries of BokehJS, each a third of a
-// megabyte; of these, two classes that the ones below extend or name are layouts here.
-{
-  const models = {Column: "models/column", ReactComponent: "models/react_component", ReactiveESM: "models/reactive_esm"}
-  const widget = "topiary/widget"
-  const register = Bokeh.register_plugin
-  Bokeh.register_plugin = (modules, entry, aliases) => {
-    modules[aliases["models/index"]] = (require, _, exports) => {
-      Object.entries(models).forEach(([name, path]) => { exports[name] = require(path)[name] })
-    }
-    modules[widget] = (require, _, exports) => {
-      const {LayoutDOM, LayoutDOMView} = require("@bokehjs/models/layouts/layout_dom")
-      Object.assign(exports, {Widget: LayoutDOM, WidgetView: LayoutDOMView, Markup: LayoutDOM, MarkupView: LayoutDOMView})
-    }
-    const lacking = Object.fromEntries(["widget", "markup"].map(name => [`models/widgets/${name}`, widget]))
-    return register(modules, entry, {...aliases, ...lacking})
-  }
-}
+window.importShim = Object.assign((address) => import(new URL(address, document.baseURI)), {addImportMap() {}})

@@ -246,7 +246,7 @@ export function render({model, view}) {
     }))
     ends.forEach(({x, y, percent}) => {
       made("rect", {x: x - 21, y: y - 10, width: 42, height: 20, rx: 10})
-      made("text", {x, y: y + 4.5, "font-size": 12.5, "text-anchor": "middle"}, `${percent} %`)
+      made("text", {x, y: y + 4.5, "font-size": 12.5, "text-anchor": "middle"}, `${percent}%`)
     })
     world.append(group)
   }

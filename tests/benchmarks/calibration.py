@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     documents = f"{arguments.n_documents} documents of {arguments.tokens} tokens"
     say(f"{arguments.worlds} worlds, {documents}, {arguments.sweeps} sweeps")
     say(
-        f"90 % intervals hold {words.mean():.1%} of {len(words):,} words, {drawn.mean():.1%} of {len(drawn):,} edges "
+        f"90% intervals hold {words.mean():.1%} of {len(words):,} words, {drawn.mean():.1%} of {len(drawn):,} edges "
         f"above the threshold, {edges.mean():.1%} of all {len(edges):,}"
     )
     for n, said, there in tabulate_inclusion(inclusion, present):

@@ -95,7 +95,7 @@ def test_every_classifier_has_a_row_with_error_f1_seconds_and_the_published_figu
     assert by_name["svm"]["macro_f1"] == 1.0
     out = capsys.readouterr().out
     assert "20news: 60 documents for training and 30 for the test, 12 words, 2 classes" in out
-    for words in ("sDATM-N", "15.81 %", "tf-idf, linear SVM", "macro-F1"):
+    for words in ("sDATM-N", "15.81%", "tf-idf, linear SVM", "macro-F1"):
         assert words in out
 
 

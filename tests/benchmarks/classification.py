@@ -62,7 +62,7 @@ def _watch(progress: Progress, classifier: str, seed: int, effort: "Effort") -> 
     progress.show(name)
 
     def watch(done: int, error: float | None) -> None:
-        figure = "" if error is None else f"  validation error {error:.2f} %"
+        figure = "" if error is None else f"  validation error {error:.2f}%"
         progress.show(name, done / effort.minibatches, left.words(done) + figure)
 
     return watch
@@ -113,9 +113,9 @@ def head(labelled: Labelled, effort: Effort) -> str:
 
 def line(row: Judged) -> str:
     """One row."""
-    published = "-" if row.published is None else f"{row.published:.2f} %"
+    published = "-" if row.published is None else f"{row.published:.2f}%"
     return (
-        f"{NAMES[row.classifier]:<20}{row.seed:>5}{row.error:>8.2f} %{published:>11}{row.macro_f1:>10.4f}"
+        f"{NAMES[row.classifier]:<20}{row.seed:>5}{row.error:>8.2f}%{published:>11}{row.macro_f1:>10.4f}"
         f"{format_duration(row.training_seconds):>15}{format_duration(row.processor_seconds):>15}"
         f"{format_duration(row.prediction_seconds):>12}"
     )

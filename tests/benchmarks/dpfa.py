@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         kernel = build(corpus, row.texts | changed, arguments.threads)
         found = averaged(corpus, kernel, arguments.burn_in, arguments.collect, arguments.every)
         off = 100 * (found / row.published - 1)
-        say(f"{name:<12} averaged {found:.1f}, published {row.published:.0f} ({off:+.1f} %)")
+        say(f"{name:<12} averaged {found:.1f}, published {row.published:.0f} ({off:+.1f}%)")
     return 0
 
 

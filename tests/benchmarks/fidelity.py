@@ -91,7 +91,7 @@ def _measured(
 
 
 NOTE = """\
-All documents pooled; 70 % of each one's tokens are read and 30 % scored.  The published figures are of raw counts
+All documents pooled; 70% of each one's tokens are read and 30% scored.  The published figures are of raw counts
 of 20 Newsgroups, cut with --words 2000.  20news_data.mat holds log-compressed ones, ceil(ln(1 + n)): there levels
 differ, and only distances to DLDA-TLASGR compare.  Rows without
 +3 are the paper's algorithm and settings, but for two that are ours: in ENCODER it alone moves the topics, by other
@@ -146,12 +146,12 @@ def _of_differences(rows: "Sequence[Row]") -> list[str]:
     means = {trial: _mean([row.difference for row in rows if row.trial == trial]) for trial in _trials(rows)}
     lines = []
     if len(rows) > len(means):
-        lines += [f"mean over seeds: {trial} {means[trial]:+.2f} %" for trial in sorted(means)]
+        lines += [f"mean over seeds: {trial} {means[trial]:+.2f}%" for trial in sorted(means)]
     above = sorted(trial for trial, difference in means.items() if difference > 1.0)
     if above:
-        lines.append(f"more than 1 % above the published figure: {', '.join(above)}")
+        lines.append(f"more than 1% above the published figure: {', '.join(above)}")
     else:
-        lines.append("every figure is at most 1 % above the published one")
+        lines.append("every figure is at most 1% above the published one")
     return lines
 
 
@@ -166,7 +166,7 @@ def _of_datm(rows: "Sequence[Row]") -> list[str]:
     near = {trial: value for trial, value in far.items() if trial.startswith("datm whai")}
     for trial, value in near.items():
         verdict = "within" if value <= WITHIN else "not within"
-        lines.append(f"{trial.partition(' ')[2].upper()} is {value:+.2f} % from DLDA-TLASGR: {verdict} {WITHIN:g} %")
+        lines.append(f"{trial.partition(' ')[2].upper()} is {value:+.2f}% from DLDA-TLASGR: {verdict} {WITHIN:g}%")
     if not near:
         lines.append("no distance of WHAI: it needs the row of TLASGR of the same size and seed")
     return lines + _depth(rows)
@@ -182,7 +182,7 @@ def _depth(rows: "Sequence[Row]") -> list[str]:
     for (sampler, widths), value in means.items():
         for (other, shallower), less in means.items():
             if other == sampler and widths.startswith(f"{shallower}-") and value > less * (1 + NOISE / 100):
-                lines.append(f"{sampler.upper()} {widths} is {100 * (value / less - 1):.2f} % worse than {shallower}")
+                lines.append(f"{sampler.upper()} {widths} is {100 * (value / less - 1):.2f}% worse than {shallower}")
     return lines
 
 

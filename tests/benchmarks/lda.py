@@ -185,7 +185,7 @@ def fidelity(corpus: Corpus, arguments: Namespace, threads: int) -> None:
         if done > 0 and (done % 250 == 0 or done == arguments.collect):
             value = evaluate.compute_perplexity(total, scored)
             away = 100.0 * (value / PUBLISHED - 1.0)
-            say(f"  averaged over {done:,} samples: {value:.1f}, published {PUBLISHED:.0f} ({away:+.2f} %)")
+            say(f"  averaged over {done:,} samples: {value:.1f}, published {PUBLISHED:.0f} ({away:+.2f}%)")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ N_TOPICS = 40
 CONCENTRATION = 2.0  # of the shares of a document around the mean of its group; about five topics a document
 LEAST = 0.01
 SIZES = (10, 30, 100, 300, 1000)  # documents of a group
-CLASSES = (("3 % and more", 0.03, 1.0), ("1 to 3 %", 0.01, 0.03), ("below 1 %", 0.0, 0.01))
+CLASSES = (("3% and more", 0.03, 1.0), ("1 to 3%", 0.01, 0.03), ("below 1%", 0.0, 0.01))
 CHANGED = (0, 1, 6, 7, 15, 16)  # topics with a difference or a trend; of neighbours, one gains what the other loses
 GAIN = 0.6  # of a topic's share, from one group to the other or from the first month to the last
 MONTHS = 24
@@ -173,7 +173,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--seed", type=int, default=1)
     arguments = options.parse_args(argv)
     rng = np.random.default_rng(arguments.seed)
-    say(f"{arguments.worlds} worlds of {N_TOPICS} topics; 90 % intervals that hold the true value, by the true share")
+    say(f"{arguments.worlds} worlds of {N_TOPICS} topics; 90% intervals that hold the true value, by the true share")
     say(f"{'':34s}" + "  ".join(f"{name:>10s}" for name, _, _ in CLASSES))
     for size in arguments.sizes:
         ours, percentiles = cover_shares(rng, size, arguments.worlds)

@@ -70,9 +70,9 @@ def share_of_watching(db: Database, arguments: argparse.Namespace) -> None:
     total = watches.ended - watches.first["mini-batches"]
     training = watches.seconds.pop("mini-batches")
     for name, seconds in sorted(watches.seconds.items(), key=lambda item: -item[1]):
-        say(f"  {name:<18}{seconds:8.2f} s {100 * seconds / training:6.1f} % of training")
+        say(f"  {name:<18}{seconds:8.2f} s {100 * seconds / training:6.1f}% of training")
     rest = total - training - sum(watches.seconds.values())
-    say(f"  {'everything else':<18}{rest:8.2f} s {100 * rest / training:6.1f} % of training")
+    say(f"  {'everything else':<18}{rest:8.2f} s {100 * rest / training:6.1f}% of training")
     say(f"  training {training:.1f} s; all but training, ratio to training: {total / training - 1:.3f}")
     n = sum(point.name == "point_perplexity" for point in points.read_points(db, run))
     score = runs.get_run(db, run).point_perplexity or float("nan")

@@ -109,4 +109,4 @@ def load() -> str:
         pass
     share = min(1.0, (time.process_time() - used) / (time.perf_counter() - began))
     busy = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    return f"{os.cpu_count()} processors{busy}, a process gets {100 * share:.0f} % of one"
+    return f"{os.cpu_count()} processors{busy}, a process gets {100 * share:.0f}% of one"

@@ -50,6 +50,8 @@ window.deep = (selector, root = document) => {
 }
 """
 SHOWN = "() => window.deep('.tp-node').length > 0 && window.deep('.fm-place').some(each => each.textContent)"
+# Until a browser has the scripts it shows the view as the server has drawn it, to nothing else than the eye.
+SEEN = "() => document.querySelector('#tp-preview') !== null || window.deep('.tp-node').length > 0"
 CURVE = "() => window.deep('canvas').length > 0 && document.readyState === 'complete'"
 PAINTED = """() => new Promise(done => {
     setTimeout(() => done(NaN), 10000)
@@ -116,7 +118,9 @@ def find_chromium(named: str | None) -> str:
 
 
 def first_paint(chromium: Any, url: str, row: RunRow, visits: int, bare: Sequence[float]) -> None:
-    """Open the run in a browser that has seen nothing yet."""
+    """Open the run in a browser that has seen nothing yet, on a server that others have asked for the same view."""
+    _, seen = visit(chromium, f"{url}?page=explore&run={row.number}", SEEN, visits)
+    notify("topics to be seen, explore", seen, PAINT_TARGET, bare[1])
     for page_name, ready in (("explore", SHOWN), ("watch", CURVE)):
         painted, complete = visit(chromium, f"{url}?page={page_name}&run={row.number}", ready, visits)
         notify(f"first paint, {page_name}", painted, PAINT_TARGET, bare[0])

@@ -180,13 +180,13 @@ def try_edits(corpus: Corpus, layers: tuple[int, ...], seeds: Sequence[int], war
             costs[trial.kind].append(cost)
             holds, sentence = trial.measure(chain.sweep(edited, 150), result.topic)
             kept[trial.kind].append(holds)
-            costly = f"{cost[0]:+.2f} % since the edit, {cost[1]:+.2f} % beside unedited"
+            costly = f"{cost[0]:+.2f}% since the edit, {cost[1]:+.2f}% beside unedited"
             say(f"  {trial.kind:7} {costly}; after 200: {sentence}{'' if holds else ' - LOST'}")
     for kind, verdicts in kept.items():
         say(f"{kind:7} there after 200 sweeps in {sum(verdicts)} of {len(verdicts)}")
         for beside, values in zip(("before it", "the unedited chain"), zip(*costs[kind], strict=True), strict=True):
             within = sum(value <= 0.5 for value in values)
-            say(f"        after 50 at most .5 % above {beside} in {within}; median {median(values):+.2f} %")
+            say(f"        after 50 at most .5% above {beside} in {within}; median {median(values):+.2f}%")
 
 
 def read_stored(store: str, name: str) -> Corpus:

@@ -159,7 +159,7 @@ def judge_edges(edges: FoundEdges, factor: float = certainty.WIDENED) -> EdgeTru
 def describe_truth(truth: EdgeTruth) -> str:
     """Return the figures as a line."""
     return (
-        f"of {truth.drawn:,} edges {truth.sure:,} are sure, {truth.true:.1%} of these true; 90 % intervals, "
+        f"of {truth.drawn:,} edges {truth.sure:,} are sure, {truth.true:.1%} of these true; 90% intervals, "
         f"{truth.width:.3f} wide, hold {truth.held:.1%} of {truth.found:,}"
     )
 

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     arguments = options.parse_args(argv)
     tables = made(arguments.words, arguments.topics)
-    shares = ", ".join(f"{100 * (table > 0).mean():.1f} %" for table in (tables.batch, tables.sweep))
+    shares = ", ".join(f"{100 * (table > 0).mean():.1f}%" for table in (tables.batch, tables.sweep))
     say(f"{arguments.words} words, {arguments.topics} topics; counted in a mini-batch and a sweep: {shares}; {load()}")
     contestants = {"move, numpy": _numpy_move(tables), "draw, numpy": _numpy_draw(tables)}
     for n in arguments.threads:

@@ -325,9 +325,9 @@ HEAD = (
 NOTE = """\
 Seconds of training alone, evaluation of the curve included, which is of validation documents; steps are sweeps,
 iterations or passes.  Perplexity: of the mean topics (of tomotopy over as many samples as of Topiary; variational
-methods give a mean), 20 % of the tokens of test documents held out, 20 + 20 sweeps, the same for all; NMF has no law of
+methods give a mean), 20% of the tokens of test documents held out, 20 + 20 sweeps, the same for all; NMF has no law of
 documents.
-NPMI: document NPMI of the ten heaviest words in training documents, mean over topics of at least 0.1 % of the tokens
+NPMI: document NPMI of the ten heaviest words in training documents, mean over topics of at least 0.1% of the tokens
 and over their worst tenth; div.: distinct words among them; test: the same words in test documents; aff.: cosine with
 children less cosine with others; NMI: strongest topic against the labels; top: share of the largest topic; edges:
 weight of the parents of the layer below that another seed finds again.  Right of the bar: the ten words that pages

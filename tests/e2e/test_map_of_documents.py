@@ -87,7 +87,7 @@ def test_a_topic_leads_from_the_tree_to_its_documents_and_back_on_a_phone(map_se
     page.goto(f"{map_server.url}?page=explore&run=1&layer=1&topic=1&tab=more")
     page.locator("[data-do='map']").click()
     page.wait_for_selector(f".dm-stage[data-shown='{DOCUMENTS}']")
-    page.locator(".fl-chip", has_text="20 % or more").wait_for()
+    page.locator(".fl-chip", has_text="20% or more").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.locator("[data-do='explore']").click()
     page.wait_for_selector(".ex-detail")

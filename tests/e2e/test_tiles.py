@@ -60,3 +60,37 @@ def test_a_phone_has_the_list_in_place_of_tiles(shared_server, new_page):
     expect(page.locator(".ex-answer")).to_be_visible()
     expect(page.locator(".ex-rows [data-do=select]").first).to_be_visible()
     expect(page.locator(TILES).first).not_to_be_visible()
+
+
+# Opens what a preview keeps closed, and measures its parts, and then those of the page.
+OPENED = """() => {
+  const attach = Element.prototype.attachShadow
+  Element.prototype.attachShadow = function() { return attach.call(this, {mode: "open"}) }
+}"""
+MEASURE = """within => ["top", "tree", "side", "film", "foot"].map(name => {
+  const list = (root) => root ? [...root.querySelectorAll("*")].flatMap(each => [each, ...list(each.shadowRoot)]) : []
+  const part = list(document.querySelector(within)).find(each => each.matches(`.ex-${name}`)).getBoundingClientRect()
+  return [part.x, part.y, part.width, part.height].map(Math.round)
+})"""
+
+
+def test_a_view_stands_where_it_will_be_before_the_scripts_are_there(shared_server, new_page):
+    def hold(route):
+        while not may_come:
+            page.wait_for_timeout(20)
+        route.continue_()
+
+    address, may_come = f"{shared_server.url}?page=explore&run=1", []
+    page = new_page()
+    for _ in range(2):  # the second has the size of its window
+        page.goto(address)
+        expect(page.locator(TILES).first).to_be_visible()
+        expect(page.locator(".tp-stage[data-told]")).to_be_visible()
+    page.route("**/bokeh.min.js*", hold)
+    page.add_init_script(f"({OPENED})()")
+    page.goto(address, wait_until="commit")
+    expect(page.locator("#tp-preview .tp-tile").first).to_be_visible()
+    places = page.evaluate(MEASURE, "#tp-preview")
+    may_come.append(True)
+    expect(page.locator("#tp-preview")).to_have_count(0)
+    assert page.evaluate(MEASURE, "body") == places

@@ -115,7 +115,7 @@ def test_all_fronts_tell_the_same_ten_facts(fronts):
         "figure": find(rf"(L\d:\d+) {TITLE}", figure), "report": find(r"of the words · (L\d:\d+), 1 of 2", section),
     })  # fmt: skip
     same("share", percent(library["share"]), {
-        "page": percent(find(r"largest of 2 · (\d+%)", topic)), "command": percent(find(r" ([\d.]+) %", command)),
+        "page": percent(find(r"largest of 2 · (\d+%)", topic)), "command": percent(find(r" ([\d.]+)%", command)),
         "json": percent(facts["share"]), "table": percent(table["share"]), "file": percent(written["share"]),
         "report": percent(find(r"(\d+%) of the words · L3:1", section)),
     })  # fmt: skip

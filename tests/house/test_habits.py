@@ -16,6 +16,7 @@ COMPILED = {"compiled", "inlined"}  # numba finds the types of these by itself
 
 SILENT = {  # do nothing, and are meant to
     ("app/ingest/source.py", "ignore_progress"),  # progress nobody watches
+    ("app/ingest/docstrings.py", "set_data"),  # Python would write compiled code next to the sources of others
     ("app/server/sessions.py", "modify_document"),  # Bokeh asks every handler; this one only notes whose a session is
 }
 

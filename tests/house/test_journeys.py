@@ -122,7 +122,7 @@ def test_a_new_snapshot_reaches_the_picture_on_a_short_way(session, db):
     with recorded() as read:
         session.work()
     assert session.page._detail.html != panel
-    assert passed.counts <= (224, 35)
+    assert passed.counts <= (226, 35)
     assert read.counts <= (243, 47)
 
 
@@ -132,4 +132,4 @@ def test_a_command_that_queues_a_run_loads_little(db):
     passed = json.loads(made.stdout)
     files = [each for each in passed["files"] if is_of_program(each)]
     assert len(files) <= 20
-    assert len(passed["modules"]) <= 55
+    assert len(passed["modules"]) <= 54

@@ -114,7 +114,7 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
     return TextSource(where=str(path), documents=folder.documents, notes=folder.notes, understood=folder.understood)
 
 
-_MOST_KEPT = 30_000_000  # characters of documents that are kept in memory from one reading to the next
+_MOST_KEPT = 100_000_000  # characters of documents that are kept in memory from one reading to the next
 
 
 class _TextFolder:

@@ -114,8 +114,8 @@ _FUNCTION_WORDS = 0.08  # least share of stop words that confirms a language; mo
 _FEWEST_WORDS = 40  # words needed to confirm a language
 # Least share of English stop words in a text that is surely English, and its least number of words.  Half of all
 # English texts have more than .34, other languages less than .18.  Where most texts are surely English, lists and
-# tables are, too.
-_SURELY_ENGLISH, _PROBABLY_ENGLISH, _ENOUGH_ENGLISH, _MOST = 0.25, 0.1, 20, 0.9
+# tables are, too, and so are the others if they have so few words that no other language could matter.
+_SURELY_ENGLISH, _PROBABLY_ENGLISH, _ENOUGH_ENGLISH, _MOST, _FEW = 0.25, 0.1, 20, 0.9, 0.02
 _ENOUGH_WORDS = 400  # words that should suffice to recognise the language
 _DOCUMENTS, _LETTERS = 512, 2_000  # documents of a sample, and characters of each, at most
 
@@ -269,9 +269,15 @@ def _find_english(words_of: Sequence[Sequence[str]]) -> list[bool]:
         sum(map(stop_words.__contains__, words)) / len(words) if len(words) >= _ENOUGH_ENGLISH else 0.0
         for words in words_of
     ]
-    n_sure = sum(len(words) for words, share in zip(words_of, shares, strict=True) if share >= _SURELY_ENGLISH)
-    is_usual = n_sure >= _MOST * sum(map(len, words_of))
-    return [share >= (_PROBABLY_ENGLISH if is_usual else _SURELY_ENGLISH) for share in shares]
+    lengths = list(map(len, words_of))
+    n_sure, n_probable = (
+        sum(n for n, share in zip(lengths, shares, strict=True) if share >= least)
+        for least in (_SURELY_ENGLISH, _PROBABLY_ENGLISH)
+    )
+    if n_sure < _MOST * sum(lengths):
+        return [share >= _SURELY_ENGLISH for share in shares]
+    least = 0.0 if n_probable >= (1.0 - _FEW) * sum(lengths) else _PROBABLY_ENGLISH
+    return [share >= least for share in shares]
 
 
 def _is_confirmed(code: str, words: Counter[str]) -> bool:

@@ -361,7 +361,8 @@ def describe_result(facts: LeadFacts) -> str:
         right_b = format_percent(accuracy_b.right, 0)
         return f"the topics name the right label for {right_b} of {accuracy_b.part} documents{cost}"
     if learns == (True, False) and accuracy_a is not None:
-        return f"the topics name no labels, A the right one for {format_percent(accuracy_a.right, 0)}{cost}"
+        right_a = format_percent(accuracy_a.right, 0)
+        return f"B names none, where A names the right one for {right_a} of {accuracy_a.part} documents{cost}"
     comparison = facts.comparison
     n_paired, n_topics = sum(pair.paired for pair in comparison.pairs), sum(comparison.a.widths)
     if facts.run_a.number == facts.run_b.number:

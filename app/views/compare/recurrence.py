@@ -1,7 +1,7 @@
 """The page What comes back: topics, edges and words that runs with other seeds have too, and how the chains mix."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ AT_ONCE = 12  # topics of a layer that are shown unfolded
 _MOST_WORDS = 10  # of a topic
 _FOUND_TIP = (
     "Other seeds with which a run has a partner of the topic, whose words have a cosine of at least "
-    f"{LEAST_COSINE:g} with its own, and more than 95 % of the layer's pairs that are no partners"
+    f"{LEAST_COSINE:g} with its own, and more than 95% of the layer's pairs that are no partners"
 )
 MORE, _MORE_WORD = 4, "four"  # seeds that a click trains
 _NAMES = {
@@ -177,10 +177,10 @@ def _list_runs(runs: Sequence[RunRow]) -> str:
     return ", ".join(f"run {row.number} (seed {row.seed}, {name_state(row.state)})" for row in runs)
 
 
-def describe_agreement(topics: float, edges: float | None, write: Callable[[float, int], str] = format_percent) -> str:
+def describe_agreement(topics: float, edges: float | None) -> str:
     """Return the agreement of a layer's topics as a percentage, with that of the parents in it if it has edges."""
-    text = write(topics, 0)
-    return text if edges is None or math.isnan(edges) else f"{text} of topics, {write(edges, 0)} of parents"
+    text = format_percent(topics, 0)
+    return text if edges is None or math.isnan(edges) else f"{text} of topics, {format_percent(edges, 0)} of parents"
 
 
 def draw_mixing(figures: Sequence[MixingFigure], n_runs: int) -> str:

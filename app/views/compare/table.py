@@ -125,7 +125,7 @@ def _draw_choices(comparison: Comparison, listing: PairListing, pairs: list[Pair
     counts = Counter(_describe_unmatched(comparison, pair) for pair in pairs if not pair.paired)
     unmatched = ", ".join(f"{count:,} {word}" for word, count in sorted(counts.items())) or "none without a partner"
     n_beyond = sum(listing.is_beyond_chance(pair) for pair in pairs)
-    chance = f"; {n_beyond:,} of the pairs less alike than 95 % of those of two seeds" if listing.floors else ""
+    chance = f"; {n_beyond:,} of the pairs less alike than 95% of those of two seeds" if listing.floors else ""
     return (
         f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2>'
         f'<span class="tp-dim" title="{_COUNTS_TIP}">{paired:,} with a partner, '
@@ -200,7 +200,7 @@ def _draw_score(pair: Pair, listing: PairListing) -> str:
     hand = '<em title="Matched by hand">by hand</em>' if pair.fixed else ""
     tip, kind = _TIPS["Alike"], "cm-score"
     if pair.layer <= len(listing.floors) and math.isfinite(floor := listing.floors[pair.layer - 1]):
-        usual = f"of the pairs of two seeds of one model, 95 % are {format_percent(floor, 0)} alike or more"
+        usual = f"of the pairs of two seeds of one model, 95% are {format_percent(floor, 0)} alike or more"
         tip = f"{'More than chance: ' if listing.is_beyond_chance(pair) else 'No more than chance: '}{usual}"
         kind += " cm-beyond" if listing.is_beyond_chance(pair) else ""
     alike, part = f"<i></i>{format_percent(pair.score, 0)}", f"--part:{100 * pair.score:.0f}%"

@@ -26,7 +26,7 @@ _TOPIC_TIP = (
 _NO_TEXTS = "The corpus was imported as counts, so its texts are not kept: titles are those that came with it."
 _FIT_TIP = (
     "Mean log rate of the document's words, standardised among documents of similar length: 0 is usual, and below -2 "
-    "are about 2 % of documents that differ by chance alone"
+    "are about 2% of documents that differ by chance alone"
 )
 
 

@@ -30,7 +30,7 @@ _DISTANCE_TIP = (
 )
 _PLACED_ONES = "Documents of the corpus that were placed in the topics and compared"
 _STORED_ONES = (
-    "All documents of the corpus were compared by their stored shares; those below 1 % count as one more topic"
+    "All documents of the corpus were compared by their stored shares; those below 1% count as one more topic"
 )
 
 

@@ -29,9 +29,9 @@ _PICTURES = (
 )
 _KEYS = {"topics": "1", "tree": "3", "map": "4"}
 _DETAILS = (
-    ("backbone", "Backbone: until 40 % is covered"),
-    ("normal", "Heaviest: until 70 % is covered"),
-    ("all", "All: until 95 % is covered"),
+    ("backbone", "Backbone: until 40% is covered"),
+    ("normal", "Heaviest: until 70% is covered"),
+    ("all", "All: until 95% is covered"),
     ("paper", "As in the paper: above a threshold τ"),
 )
 _WAYS = (("down", "Down, to the children"), ("up", "Up, to the parents"))
@@ -40,7 +40,7 @@ _PARTS = (
     ("shared", "Only what several roots share"),
     ("unique", "Only what one root alone reaches"),
 )
-_TITLE, _PADDING, _GAP = 12.5, 18.0, 4.0  # of a cell of the bar: size of the letters, and pixels within and between
+_TITLE, _PADDING, _GAP = 12.5, 15.0, 4.0  # of a cell of the bar: size of the letters, and pixels within and between
 _LEAST_SEGMENT = 0.02  # part of a topic that has a piece of its own in the bar of a row
 
 
@@ -199,7 +199,7 @@ def _list_shown(facts: _MenuFacts, choice: TreeChoice, state: ControlState) -> l
     elif state.hidden:
         entries.append(MenuEntry("unhide", "", f"Show the {plural(state.hidden, 'hidden topic')}"))
     if is_tree and (facts.certain or facts.n_runs):
-        text, hint = "Only lines that are sure", "Draw only edges above the threshold with at least 90 %"
+        text, hint = "Only lines that are sure", "Draw only edges above the threshold with at least 90%"
         if facts.n_runs:
             text, hint = "Only what other seeds found", f"Draw only edges {describe_most(facts.n_runs)}"
         entries.append(MenuEntry("sure", "", text, choice.sure, hint))
@@ -301,7 +301,7 @@ def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, ch
         f"{drawing.lines} pairs of topics are joined: documents use them together, with a correlation of at least "
         f"{relation:g}."
     )
-    light = f"{drawing.hidden} light topics, of under 0.1 % of the tokens, are left out." if drawing.hidden else ""
+    light = f"{drawing.hidden} light topics, of under 0.1% of the tokens, are left out." if drawing.hidden else ""
     parents = child if hierarchy.n_layers > 1 else ""  # with a single layer there are no child topics
     hints = [joined if hierarchy.relations else "", light, parents]
     lines = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
@@ -413,7 +413,7 @@ class TopicRow(NamedTuple):
 
 
 def draw_share_bar(hierarchy: Hierarchy, layer: int, roots: Collection[Node], width: float) -> str:
-    """Return a bar of the topics of a layer, each as wide as its share; a title stands only where it fits whole.
+    """Return a bar of the topics of a layer, each as wide as its share, with as many words of its title as fit.
 
     A click makes a topic the root.
 
@@ -429,10 +429,17 @@ def draw_share_bar(hierarchy: Hierarchy, layer: int, roots: Collection[Node], wi
     room = width - _GAP * len(nodes)
     cells = []
     for node in nodes:
-        title, part = hierarchy.title(node), hierarchy.share(node) / total
-        fits = BOLD * _TITLE * measure_text(title) + _PADDING <= part * room
-        cells.append((node, part, title if fits else "", node in roots))
+        part = hierarchy.share(node) / total
+        title = _begin_title(hierarchy.title(node), (part * room - _PADDING) / (BOLD * _TITLE))
+        cells.append((node, part, title, node in roots))
     return render("explore.share_bar", hierarchy, layer, cells) if len(cells) > 1 else ""
+
+
+def _begin_title(title: str, width: float) -> str:
+    """Return a title, or of its first words as many as fit into a width in ems; empty if not even one does."""
+    words = title.split()
+    starts = (" ".join(words[:n_words]).rstrip(",&") for n_words in range(len(words) - 1, 0, -1))
+    return next((text for text in (title, *(f"{start}…" for start in starts)) if measure_text(text) <= width), "")
 
 
 def describe_tree(hierarchy: Hierarchy, part: Subnetwork, direction: Direction) -> str:

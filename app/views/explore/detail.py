@@ -244,7 +244,7 @@ def _describe_certainty(hierarchy: Hierarchy, node: Node, threshold: float) -> s
         return ""
     share, title = abs(children[0].weight), hierarchy.title(children[0].node)
     low, high = (format_percent(abs(bound)) for bound in (certainty.low, certainty.high))
-    return f"{title} is {format_percent(share)} of it, 90 % sure between {low} and {high}."
+    return f"{title} is {format_percent(share)} of it, 90% sure between {low} and {high}."
 
 
 def _find_way(hierarchy: Hierarchy, node: Node, state: PanelState) -> tuple[str, str, str]:
@@ -303,7 +303,7 @@ def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above:
     return render(
         "topic.relatives", hierarchy, "Parents" if above else "Children", relatives[0].node.layer,
         [*map(describe, relatives[:n_listed])], [*map(describe, folded)],
-        f"{n_more} more" if n_heavy > n_listed else f"{n_more} under 1 %", n_more > len(folded),
+        f"{n_more} more" if n_heavy > n_listed else f"{n_more} under 1%", n_more > len(folded),
     )  # fmt: skip
 
 
@@ -387,7 +387,7 @@ def _draw_over_time(unit: str, series: TopicSeries) -> str:
         return np.asarray(_BASE - (_BASE - 3) * np.clip(shares, 0.0, top) / top)
 
     first, last = (format_percent(float(series.mean[known][end])) for end in (0, -1))
-    label = f"Share by {unit} with 90 % band: from {first} to {last}, at most {format_percent(top)}"
+    label = f"Share by {unit} with 90% band: from {first} to {last}, at most {format_percent(top)}"
     lines = draw_stretches(x, place(series.mean), place(series.low), place(series.high))
     return _draw_svg(label, [f'<path class="rp-axis" d="M0 {_BASE}H{_WIDTH}"/>', *lines])
 
@@ -405,7 +405,7 @@ def _draw_groups(column: str, groups: Sequence[GroupShare]) -> str:
             f'<path class="ex-whisker" d="M{low:.1f} {y + 7:.1f}H{high:.1f}"/>',
         ]
     shares = "; ".join(f"{each.name} {format_percent(each.mean)}" for each in groups)
-    return _draw_svg(f"Largest shares by {column}, with 90 % intervals: {shares}", parts)
+    return _draw_svg(f"Largest shares by {column}, with 90% intervals: {shares}", parts)
 
 
 def _draw_svg(label: str, parts: Sequence[str]) -> str:

@@ -47,7 +47,7 @@ class ChildRule(NamedTuple):
     def describe(self, direction: Direction) -> str:
         """Return the rule in words, for captions."""
         kin, of = ("children", "parent") if direction == "down" else ("parents", "child")
-        share = f"edges: heaviest {kin} until {100 * self.cover:.0f} % of the {of} is covered"
+        share = f"edges: heaviest {kin} until {100 * self.cover:.0f}% of the {of} is covered"
         limits = f", {self.least} to {self.most}" if self.most < EVERY else ""
         return f"{share}{limits}{f', {self.below} of each topic below' if self.below else ''}"
 

@@ -320,7 +320,7 @@ def describe_rule(choice: TreeChoice) -> str:
 def describe_sure(hierarchy: Hierarchy) -> str:
     """Return in words which edges are kept if only those are drawn that are sure."""
     seeds = hierarchy.recurrence
-    return "sure within this run (90 %)" if seeds is None else describe_most(seeds.n_runs)
+    return "sure within this run (90%)" if seeds is None else describe_most(seeds.n_runs)
 
 
 def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0) -> str:

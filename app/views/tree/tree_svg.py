@@ -390,7 +390,7 @@ def describe_mark(mark: EdgeMark) -> list[str]:
     _, low, high = mark.certainty
     sure = "sure within this run" if mark.certainty.is_sure else "within this run"
     above = f"{sure}: above the threshold with {format_percent(mark.certainty.inclusion)}"
-    return [*lines, f"{above}, weight between {format_weight(low)} and {format_weight(high)} (90 %)"]
+    return [*lines, f"{above}, weight between {format_weight(low)} and {format_weight(high)} (90%)"]
 
 
 def describe_edge(hierarchy: Hierarchy, edge: Edge) -> str:

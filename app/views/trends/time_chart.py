@@ -410,7 +410,7 @@ def draw_group_bars(
     bars: Sequence[GroupBar],
     everywhere: float,
     form: Callable[[float], str] = format_percent,
-    bands: str = "90 % intervals",
+    bands: str = "90% intervals",
 ) -> str:
     """Return bars with intervals, in the order given, and a line at the topic's share in all documents.
 

@@ -185,10 +185,10 @@ _COLUMNS = (
     ("topic", "Topic", "In the order of popularity"),
     ("group", "Group", "In the order of size"),
     ("mean", "Mean", "The topic’s share of the words of the group: R = Σ n_j w_j / Σ n_j over its documents j"),
-    ("", "90 % interval", "Of the mean, from what is chosen under Intervals"),
+    ("", "90% interval", "Of the mean, from what is chosen under Intervals"),
     ("documents", "n", "Documents of the group"),
     ("difference", "Difference", "The mean less that of the documents the group is compared with"),
-    ("", "90 % interval", "By documents alone: R − S − √((R − l)² + (u′ − S)²) to R − S + √((u − R)² + (S − l′)²)"),
+    ("", "90% interval", "By documents alone: R − S − √((R − l)² + (u′ − S)²) to R − S + √((u − R)² + (S − l′)²)"),
 )  # fmt: skip
 _SHOWN = (("difference", "Show: difference"), ("share", "Show: share"))
 _ORDERS = (("size", "Order: by size"), ("similarity", "Order: by similarity"))
@@ -364,12 +364,12 @@ def _answer_over_time(page: TrendPage, figure: TimeFigure) -> _Answer:
     live = [each for each in figure.changes if each.node not in hierarchy.light] or list(figure.changes)
     if choices.topic is not None:
         change = next(each for each in figure.changes if each.node == choices.topic)
-        reading = f"First against last third of the documents · line = {figure.periods.unit}, band = 90 % interval"
+        reading = f"First against last third of the documents · line = {figure.periods.unit}, band = 90% interval"
         return _Answer(_describe_change(page, change), reading, _draw_topic(page, figure, choices.topic))
     drawn = len(figure.series)
     count = "The one topic" if drawn == 1 else f"The {_COUNTS[drawn]}"
     reading = (
-        f"{count} that changed most for sure, one scale · line = {figure.periods.unit}, band = 90 % interval · "
+        f"{count} that changed most for sure, one scale · line = {figure.periods.unit}, band = 90% interval · "
         "no line without documents"
     )
     body = render("trends.multiples", hierarchy, _draw_multiples(page, figure)) if drawn else ""
@@ -437,7 +437,7 @@ def _draw_changes(page: TrendPage, figure: TimeFigure, changes: Sequence[TopicCh
     first, others = (
         sorted(each, key=lambda change: -change.difference) for each in (ranked[:n_first], ranked[n_first:])
     )
-    return render("trends.changes", page, figure, first, others, most)
+    return render("trends.changes", page, figure, first, others, most, len(figure.changes) - len(changes))
 
 
 def _draw_topic(page: TrendPage, figure: TimeFigure, topic: Node) -> str:

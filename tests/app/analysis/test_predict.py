@@ -165,7 +165,7 @@ def test_the_command_prints_the_scores_and_its_json_has_all_of_them(db, tmp_path
     assert report["misled"][0]["path"][0]["topic"].startswith("L2:")
     assert main.main(["classify", "1", "--store", store]) == 0
     said = capsys.readouterr().out
-    assert "error              60.00 %" in said
+    assert "error              60.00%" in said
     assert "taken for" in said
     assert f"(always {report['commonest_class']}, commonest in training: " in said
     assert report["macro_f1_classes"] == len(NAMES)

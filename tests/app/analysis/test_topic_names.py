@@ -68,7 +68,7 @@ def test_a_phrase_of_a_topics_own_documents_is_proposed_as_they_write_it(db, pla
     (name,) = found[Node(1, 0)]
     assert name.part == pytest.approx(0.5)
     assert name.times == pytest.approx(0.5 / (0.5 / (3 * EACH))), "no other document has it: as if half of one had"
-    assert name.reason == "in 50 % of its documents, 60 times as often as in others"
+    assert name.reason == "in 50% of its documents, 60 times as often as in others"
 
 
 def test_documents_count_by_their_shares_of_the_topic(db, planted, monkeypatch):

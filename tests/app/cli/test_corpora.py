@@ -101,7 +101,7 @@ def test_documents_are_appended_and_the_corpus_says_so(capsys, store, tmp_path):
     status, out, _ = call(capsys, "append", "notes", tmp_path / "more.csv", "--store", store)
     assert status == 0
     assert out.splitlines() == [
-        "10 documents appended (7 training, 3 test), 10 of 40 words (25.0 %) are outside its vocabulary: boat",
+        "10 documents appended (7 training, 3 test), 10 of 40 words (25.0%) are outside its vocabulary: boat",
         "corpus 1, notes: 50 documents (37 training, 13 test), 8 words, 150 tokens",
     ]
     shown = call(capsys, "corpora", "notes", "--store", store)[1].splitlines()
@@ -223,10 +223,10 @@ def test_columns_are_listed_with_kind_share_and_range(capsys, columned):
     status, out, _ = call(capsys, "columns", "notes", "--store", columned)
     assert status == 0
     assert [" ".join(line.split()) for line in out.splitlines()[1:]] == [
-        "kind category, label 100 % 2 categories: a 20, b 20",
-        "posted date 100 % 2020-01-01 to 2020-01-28",
-        "score number 25 % 0 to 18",
-        "section category 100 % 5 categories: s0 8, s1 8, s2 8 and 2 more",
+        "kind category, label 100% 2 categories: a 20, b 20",
+        "posted date 100% 2020-01-01 to 2020-01-28",
+        "score number 25% 0 to 18",
+        "section category 100% 5 categories: s0 8, s1 8, s2 8 and 2 more",
     ]
     (label, *_, section) = json.loads(call(capsys, "columns", 1, "--json", "--store", columned)[1])
     assert (label["is_label"], label["filled"]) == (True, 40)

@@ -243,7 +243,7 @@ def test_people_get_sentences_and_ranks(store, tmp_path, capsys):
     assert main.main(["infer", "1", str(tmp_path / "letter.txt"), "--nearest", "1", "--store", store]) == 0
     out = capsys.readouterr().out
     assert "\n  2 of 2 words that count are known to the corpus (3 stop words left out)\n" in out
-    assert f"label  62.5 %  {NAMES[3]}" in out
+    assert f"label  62.5%  {NAMES[3]}" in out
     assert "L2:2" in out
 
 

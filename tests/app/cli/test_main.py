@@ -168,7 +168,7 @@ def test_list_show_and_page_tell_one_point_perplexity_and_whether_it_still_falls
         assert "<b>4.5</b>" in draw_runs([runs.get_run(db, 1)], lambda _: "running", lambda _: (), 1)
         for facts in (read(capsys, "show", "1", "--store", filled), read(capsys, "runs", "--store", filled)[0]):
             assert (facts["point_perplexity"], facts["trend"], facts["level_since"]) == (last.value, said, since)
-            assert facts["judged"] == "20 + 20 sweeps, 4 test documents, 80 % of each observed"
+            assert facts["judged"] == "20 + 20 sweeps, 4 test documents, 80% of each observed"
     db.close()
     shown = call(capsys, "show", "1", "--store", filled)[1].splitlines()
     assert "its curve             no longer improving since step 11" in shown
@@ -326,7 +326,7 @@ def test_topics_say_why_one_is_weak_and_which_words_are_in_no_title(capsys, stor
     assert {row["topic"]: row["role"] for row in table} == {"L1:1": "live", "L1:2": "incoherent", "L1:3": "background"}
     _, out, err = call(capsys, "topics", "1", "--layer", "1", "--store", store)
     for row, line in zip(table, out.splitlines()[1:], strict=True):
-        assert line.split(" %  ")[1].startswith(f"{'' if row['role'] == 'live' else row['role']:<10}  {row['title']}")
+        assert line.split("%  ")[1].startswith(f"{'' if row['role'] == 'live' else row['role']:<10}  {row['title']}")
         assert WORDS[1] not in row["title"].split(", ")
     assert f"left out of titles: {WORDS[1]}\n" in err
 
@@ -949,8 +949,8 @@ def test_a_line_of_progress_fits_the_terminal(monkeypatch, columns, line):
 
 
 def test_bars_and_times_are_readable():
-    assert draw_bar(0.25) == "[######------------------]  25 %"
-    assert draw_bar(7) == f"[{'#' * 24}] 100 %"
+    assert draw_bar(0.25) == "[######------------------]  25%"
+    assert draw_bar(7) == f"[{'#' * 24}] 100%"
     assert [format_duration(s) for s in (0, 59.4, 200, 7500)] == ["0 s", "59 s", "3 min 20 s", "2 h 05 min"]
 
 
@@ -1165,8 +1165,8 @@ def test_a_run_deleted_while_the_list_is_read_is_listed_without_a_figure(capsys,
 def test_seeds_prints_what_comes_back_and_quality_and_graphs_say_it_too(two_runs, tmp_path, capsys):
     out = call(capsys, "seeds", "1", "--store", two_runs)[1]
     assert out.startswith("runs that differ in the seed alone: 1 (seed 1), 2 (seed 2)\n")
-    assert "layer 1: agreement adjusted for chance 100 %; 3 of 3 topics found by the other seed" in out
-    assert re.search(r"1 of 1  L1:\d +1 +[\d.]+ %  ", out)
+    assert "layer 1: agreement adjusted for chance 100%; 3 of 3 topics found by the other seed" in out
+    assert re.search(r"1 of 1  L1:\d +1 +[\d.]+%  ", out)
     facts = json.loads(call(capsys, "seeds", "1", "--layer", "1", "--json", "--store", two_runs)[1])
     assert [run["run"] for run in facts["runs"]] == [1, 2]
     assert [row["found_in"] for row in facts["layers"][0]["by_topic"]] == [2, 2, 2]
@@ -1175,7 +1175,7 @@ def test_seeds_prints_what_comes_back_and_quality_and_graphs_say_it_too(two_runs
     assert (layers[0]["seeds"]["agreement"], layers[0]["seeds"]["runs"]) == (1.0, 2)
     assert {topic["found_in"] for topic in layers[0]["by_topic"]} == {2}
     out = call(capsys, "quality", "1", "--no-labels", "--store", two_runs)[1]
-    assert "layer 1: agreement adjusted for chance 100 %; 3 of 3 topics found by the other seed" in out
+    assert "layer 1: agreement adjusted for chance 100%; 3 of 3 topics found by the other seed" in out
     assert "found by 1 of 1 other seed" in out
     path = tmp_path / "tree.json"
     call(capsys, "tree", "1", "--threshold", "0", "--output", str(path), "--store", two_runs)

@@ -389,7 +389,7 @@ def test_words_and_classes_that_the_corpus_has_not_are_counted_and_said(
     found = appended(db, tmp_path / "more.csv", rows(6, ("fruit", "sea")))
     assert found.outside == 6
     assert set(found.strangers) == {"sail", "boat"}
-    assert "6 of 18 words (33.3 %) are outside its vocabulary" in str(found)
+    assert "6 of 18 words (33.3%) are outside its vocabulary" in str(found)
     assert any("3 documents have labels that the corpus does not know" in note for note in found.notes)
     assert found.corpus.words == corpus.words
     assert found.corpus.label_names == ("cars", "fruit")

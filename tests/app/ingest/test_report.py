@@ -125,11 +125,11 @@ def test_a_sound_table_has_no_warnings(tmp_path: Path) -> None:
     ("body", "label", "said"),
     [
         (lambda n: sound(n % 10), lambda n: "ab"[n % 2], "nine of ten documents have the same content"),
-        (lambda n: sound(n) if n % 2 else "", lambda n: "ab"[n % 2], "50 % of the documents are empty"),
+        (lambda n: sound(n) if n % 2 else "", lambda n: "ab"[n % 2], "50% of the documents are empty"),
         (sound, lambda n: f"label {n}", "the label is another one in every document"),
         (sound, lambda n: f"label {n // 2 * 2 if n > 50 else n}", "the label has 75 values in 100 documents"),
         (sound, lambda _: "a", "the label is 'a' in every document"),
-        (lambda n: sound(n) if n < 5 else f"{n}.5", lambda n: "ab"[n % 2], "the text has a number in 95 % of the"),
+        (lambda n: sound(n) if n < 5 else f"{n}.5", lambda n: "ab"[n % 2], "the text has a number in 95% of the"),
         (
             lambda n: f"{sound(n)[:24]} {'0123456789' * 4}7",
             lambda n: "ab"[n % 2],
@@ -188,10 +188,10 @@ def test_every_fact_has_a_line() -> None:
         "documents": "10 documents, 1 with nothing in it, 2 duplicates, 2 more without a word that is kept, 1 left out",
         "parts": "8 training, 1 test",
         "labels": "8 classes: class 0 9, class 1 8, class 2 7, class 3 6, class 4 5, class 5 4 and 2 more",
-        "scripts": "Latin 98 %, Greek 2.0 %",
-        "languages": "English 100 %",
+        "scripts": "Latin 98%, Greek 2.0%",
+        "languages": "English 100%",
         "words": "100 words, 30 different",
-        "kept": "40 words (40 %), 20 different",
+        "kept": "40 words (40%), 20 different",
         "chosen": "--min-df 2",
     }
     assert list_columns(REPORT) == (("body", "text", "apple | pear"), ("year", "date", "1999"))

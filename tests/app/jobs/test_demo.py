@@ -10,7 +10,7 @@ from process_samples import NOBODY
 from topiary.app.ingest import docstrings, memory
 from topiary.app.ingest.importing import import_path
 from topiary.app.ingest.options import ImportOptions
-from topiary.app.jobs import compile_kernels, control, demo, launcher, progress
+from topiary.app.jobs import compile_kernels, control, demo, launcher, process, progress
 from topiary.app.jobs.progress import Notice
 from topiary.app.live.actions import Actions
 from topiary.app.live.feed import Feed
@@ -26,12 +26,10 @@ def db(tmp_path, monkeypatch):
     for j in range(12):
         (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
     options = ImportOptions(name=docstrings.DOCS_NAME, min_df=1, max_df=1.0)
-    monkeypatch.setattr(
-        memory, "import_builtin", lambda db, notify, map_files: import_path(db, folder, options, notify)
-    )
+    monkeypatch.setattr(memory, "import_builtin", lambda db, notify: import_path(db, folder, options, notify))
     monkeypatch.setattr(compile_kernels, "start_compilers", lambda request, store: [])
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
-    monkeypatch.setattr(launcher, "start_worker_ahead", lambda url, kernels: None)
+    monkeypatch.setattr(process, "start_worker_ahead", lambda kernels, url: None)
     database = open_database(str(tmp_path / "store.db"))
     yield database
     database.close()
@@ -56,12 +54,13 @@ def test_the_second_time_it_shows_the_same_run_again(db):
     assert len(runs.list_runs(db)) == len(corpora.list_corpora(db)) == 1
 
 
-def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers(db, monkeypatch):
+@pytest.mark.parametrize("missing", [["step"], []])
+def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers(db, monkeypatch, missing):
     events, served = [], Event()
     read = memory.import_builtin
 
-    def import_and_serve(db, notify, map_files):
-        row = read(db, notify, map_files=map_files)
+    def import_and_serve(db, notify):
+        row = read(db, notify)
         events.append("read")
         served.set()
         return row
@@ -71,11 +70,12 @@ def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers
         return []
 
     monkeypatch.setattr(memory, "import_builtin", import_and_serve)
+    monkeypatch.setattr(compile_kernels, "list_missing", lambda request: missing)
     monkeypatch.setattr(compile_kernels, "start_compilers", start)
-    monkeypatch.setattr(launcher, "start_worker_ahead", lambda url, kernels: events.append(f"load {kernels.model}"))
+    monkeypatch.setattr(process, "start_worker_ahead", lambda kernels, url: events.append(f"load {kernels['model']}"))
     for _ in range(2):
         demo.prepare_demo(db, demo.Notifier(io.StringIO()), lambda: served.wait(10))
-    assert events == ["read", "compile", "load dlda", "compile"]
+    assert events == (["read", "compile", "compile"] if missing else ["load dlda", "read"])
 
 
 def test_a_demo_that_was_paused_goes_on(db):

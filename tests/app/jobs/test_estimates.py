@@ -63,7 +63,7 @@ def test_every_estimate_has_a_name_of_its_own_and_says_what_it_is_of():
     assert [each.name for each in found] == ["averaged perplexity", "perplexity of the mean topics", "point perplexity"]
     assert "86 samples, those of mini-batches 115 to 200" in found[0].protocol  # 4/7 of 200 are the burn-in
     assert "mean over the last samples" in found[1].protocol
-    assert "those of the last step alone. 20 + 20 sweeps, 312 test documents, 80 % of each" in found[2].protocol
+    assert "those of the last step alone. 20 + 20 sweeps, 312 test documents, 80% of each" in found[2].protocol
 
 
 def test_the_estimates_of_a_run_with_validation_documents_say_which_part_they_are_of():
@@ -96,12 +96,12 @@ def test_a_run_of_cells_that_are_no_counts_is_judged_by_its_log_likelihood():
 @pytest.mark.parametrize(
     ("point", "averaged", "latest", "said"),
     [
-        (812.34, None, {}, "point perplexity 812.3 (20 + 20 sweeps, 312 test documents, 80 % of each observed), T"),
+        (812.34, None, {}, "point perplexity 812.3 (20 + 20 sweeps, 312 test documents, 80% of each observed), T"),
         (
             812.3,
             None,
             {"mean_perplexity": 11_799.9},
-            "perplexity of the mean topics 11,800 (20 + 20 sweeps, 312 test documents, 80 % of each observed); "
+            "perplexity of the mean topics 11,800 (20 + 20 sweeps, 312 test documents, 80% of each observed); "
             "point perplexity T",
         ),
         (812.3, 700.0, {}, "averaged perplexity 700.0 (86 samples, all test documents); point perplexity T"),

@@ -141,7 +141,7 @@ def test_documents_are_appended_to_the_corpus_that_is_named(db, sent):
         RunningImport(db.url, SentFiles(more, more.parent), ImportOptions(), lambda: None, made.corpus)
     )
     assert standing.corpus == made.corpus
-    assert standing.appended.startswith("1 document appended (1 training, 0 test), 1 of 2 words (50.0 %) are outside")
+    assert standing.appended.startswith("1 document appended (1 training, 0 test), 1 of 2 words (50.0%) are outside")
     assert corpora.get_corpus(db, made.corpus).documents == 3
     assert not more.parent.exists()
 

@@ -302,16 +302,21 @@ def test_each_run_is_started_once_by_two_servers_while_the_store_is_locked(db, m
 def test_a_worker_that_was_started_ahead_takes_the_next_run_unless_it_has_died(db):
     row = order(db, minibatches=3)
     request = KernelRequest.of("dlda", row.settings, corpora.get_corpus(db, row.corpus), averaged=False)
-    launcher.start_worker_ahead(db.url, request)
-    ahead = launcher._ahead[db.url]
-    launcher.start_queued_runs(db)
-    assert wait_for(db, row.number, ended).process["pid"] == ahead.pid
-    assert logs.find_log(db.url, row.number).read_text(encoding="utf-8").count(" begins") == 1
-    launcher.start_worker_ahead(db.url, request)
-    dead = launcher._ahead.pop(db.url)
-    dead.kill()
-    dead.wait()
-    assert launcher._send_run(dead, 2) is None
+    for kernels in (None, request._asdict()):
+        process.start_worker_ahead(kernels)
+        (ahead,) = process._ahead
+        launcher.start_queued_runs(db)
+        assert wait_for(db, row.number, ended).process["pid"] == ahead.pid
+        assert logs.find_log(db.url, row.number).read_text(encoding="utf-8").count(" begins") == 1
+        row = order(db, minibatches=3)
+    process.start_worker_ahead()
+    process._ahead[0].kill()
+    process._ahead[0].wait()
+    assert process.give_run(db.url, 2) is None
+    process.start_worker_ahead()
+    (dismissed,) = process._ahead
+    process.dismiss_worker()
+    assert dismissed.wait(30) == 0
 
 
 def workers_of(db):

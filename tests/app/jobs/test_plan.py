@@ -65,11 +65,11 @@ def test_protocols_say_which_part_they_are_of_and_those_of_earlier_runs_are_of_t
     assert RunOptions.from_json(json.loads(json.dumps(order.to_json()))) == order
     row = SimpleNamespace(options=order.to_json())
     assert plan.find_part(row) == "validation"
-    assert plan.describe_protocol(row) == "20 + 20 sweeps, 9 validation documents, 80 % of each observed"
-    assert plan.describe_protocol(row, at_end=True) == "20 + 20 sweeps, 8 test documents, 80 % of each observed"
+    assert plan.describe_protocol(row) == "20 + 20 sweeps, 9 validation documents, 80% of each observed"
+    assert plan.describe_protocol(row, at_end=True) == "20 + 20 sweeps, 8 test documents, 80% of each observed"
     del row.options["protocol"]["part"], row.options["test_protocol"]
     assert plan.find_part(row) == "test"
-    assert plan.describe_protocol(row) == "20 + 20 sweeps, 9 test documents, 80 % of each observed"
+    assert plan.describe_protocol(row) == "20 + 20 sweeps, 9 test documents, 80% of each observed"
     assert plan.find_part(SimpleNamespace(options={})) == "test"
     scored = [choose_protocol(50.0, 9, part=part, has_scored=True).observed for part in ("validation", "test")]
     assert scored == [0.8, None], "what a corpus holds out is of its test documents"
@@ -190,7 +190,7 @@ def test_stored_options_bring_their_protocol():
     order = RunOptions(minibatches=700, protocol=protocol)
     assert RunOptions.from_json(json.loads(json.dumps(order.to_json()))) == order
     assert str(protocol) == "20 + 20 sweeps, 978 test documents, the words held out by the corpus"
-    assert str(choose_protocol(160.0, 7_502)) == "20 + 20 sweeps, 312 test documents, 80 % of each observed"
+    assert str(choose_protocol(160.0, 7_502)) == "20 + 20 sweeps, 312 test documents, 80% of each observed"
 
 
 def test_the_curve_is_dense_at_the_start():

@@ -74,7 +74,7 @@ def test_a_parent_is_chosen_by_the_edit_that_places_topics(file, monkeypatch):
     trainer.train_run(file, run)
     seed, _, place = edits.list_edits(file, run)
     assert (place.state, place.changed) == (APPLIED, (seed.topic,))
-    assert notes.list_labels(file, run)[2, place.topic] == "sport"
+    assert notes.read_remarks(file, run).names[2, place.topic] == "sport"
     assert describe_edit(planned_row := place._replace(topic=None), WORDS) == (
         "place that of edit 1, that of edit 2 under the topic of layer 2 that has most to do with it 'sport'"
     )
@@ -93,6 +93,20 @@ def test_an_edit_changes_the_topics_of_the_next_snapshot(file):
     equal, others = ([snapshots.load_snapshot(file, row.number)["phi.0"] for row in pair] for pair in (same, changed))
     assert np.array_equal(*equal)
     assert others[1][[3, 4], 4].sum() > 0.2
+
+
+def test_examples_are_placed_after_the_snapshots_for_which_somebody_waits(file, monkeypatch):
+    placed, place = {}, training.Training.place
+
+    def note(self, position, plan, **how):
+        after = place(self, position, plan, **how)
+        pairs = zip(position.places, after.places, strict=True)
+        placed[position.minibatch] = any(a.shape != b.shape or (a != b).any() for a, b in pairs)
+        return after
+
+    monkeypatch.setattr(training.Training, "place", note)
+    trainer.train_run(file, plan_edits(file, [NewEdit("keep", topics=(2,), words=(9,), step=27)]))
+    assert (placed[27], placed[28], placed[47]) == (False, False, True)
 
 
 @pytest.mark.parametrize("moments", [(20, 40), pytest.param((32, 60), marks=pytest.mark.nightly)])

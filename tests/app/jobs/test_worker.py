@@ -62,7 +62,7 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     assert row.point_perplexity == score_checkpoint(db, row)
     curve = points.read_curve(db, run, "point_perplexity")
     assert curve[-1] == (60, row.point_perplexity)
-    about = "20 + 20 sweeps, 30 test documents, 80 % of each observed"
+    about = "20 + 20 sweeps, 30 test documents, 80% of each observed"
     best = estimates.choose_headline(row, read_latest(db, run))
     assert best.kind == "mean_perplexity"
     assert row.message.startswith(f"finished: perplexity of the mean topics {best.value:,.1f} ({about})")
@@ -189,14 +189,14 @@ def test_a_run_watches_and_ends_by_validation_documents_and_is_judged_on_test_do
         ((at, value),) = points.read_curve(file, row.number, "test_mean_perplexity")
         best = estimates.choose_headline(row, read_latest(file, row.number))
         assert (at, best.kind, best.value) == (row.minibatch, "test_mean_perplexity", value)
-        about = "20 + 20 sweeps, 15 test documents, 80 % of each observed"
+        about = "20 + 20 sweeps, 15 test documents, 80% of each observed"
         said = f"finished: test perplexity of the mean topics {value:,.1f} ({about})"
         assert row.message.startswith(f"{said}; validation point perplexity no longer improving")
         assert best.protocol.endswith(about)
         running = dataclasses.replace(row, state="running")
         before = estimates.choose_headline(running, read_latest(file, row.number))
         assert before.name == "validation perplexity of the mean topics"
-        assert before.protocol.endswith("15 validation documents, 80 % of each observed")
+        assert before.protocol.endswith("15 validation documents, 80% of each observed")
     usual_value, strange_value = (read_latest(file, row.number)["test_mean_perplexity"] for row in found.values())
     assert strange_value < 0.5 * usual_value, "those of the usual corpus are of a subject that training lacks"
 

@@ -109,4 +109,4 @@ def test_the_burn_in_ends_where_the_curve_is_first_near_its_lowest_value(watched
 
 
 def test_the_head_says_what_the_figure_is_of(watched):
-    assert "20 + 20 sweeps, 312 test documents, 80 % of each observed." in watched._head.html
+    assert "20 + 20 sweeps, 312 test documents, 80% of each observed." in watched._head.html

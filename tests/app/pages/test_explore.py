@@ -254,7 +254,7 @@ def test_a_root_of_the_top_layer_leads_down_and_one_of_layer_one_up(hierarchy: H
 def test_more_detail_draws_more_and_the_rule_is_in_the_caption(hierarchy: Hierarchy) -> None:
     root = format_identity(hierarchy.at_rank(3, 1))
     shown = []
-    for detail, said in (("backbone", "40 %"), ("normal", "70 %"), ("all", "95 %")):
+    for detail, said in (("backbone", "40%"), ("normal", "70%"), ("all", "95%")):
         session = Session(hierarchy, roots=(root,))
         session.handle("detail", value=detail)
         assert f"until {said} of the parent is covered" in session.page._foot.html

@@ -269,7 +269,7 @@ def test_without_a_map_one_is_made_and_its_progress_shown(tmp_path):
     for follow in session.ticks:
         follow(Tick())
     session.work()
-    assert "Arranging the documents, 25 %" in session.head
+    assert "Arranging the documents, 25%" in session.head
     session.notice = Notice("The map could not be made: no room", failed=True)
     for follow in session.ticks:
         follow(Tick())

@@ -85,6 +85,21 @@ def test_edits_wait_until_they_are_applied_together(db):
     assert len(re.findall(r'data-key="edit-', session.html)) == 2
 
 
+def test_the_page_is_drawn_again_only_where_topics_journal_or_state_have_changed(db, monkeypatch):
+    session, drawn = Session(db, layer=1, topic=1), []
+    for name in ("draw_steering", "draw_tiles"):
+        real = getattr(steer, name)
+        monkeypatch.setattr(steer, name, lambda *given, name=name, real=real: drawn.append(name) or real(*given))
+    session.page._fetch()
+    session.work()
+    assert drawn == []
+    edits.add_edits(db, 1, [NewEdit("pin", topics=(1,))])
+    session.page._fetch()
+    session.work()
+    assert drawn == ["draw_steering"]
+    assert session.html.count('data-key="edit-') == 1
+
+
 def test_what_cannot_be_is_refused_in_a_sentence_and_does_not_wait(db):
     session = Session(db, layer=1, topic=1)
     session.say("steer", kind="seed", word="gardn, qqq")

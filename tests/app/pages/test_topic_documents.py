@@ -87,7 +87,7 @@ def test_phrases_are_proposed_once_asked_for_and_one_click_takes_one(session):
     session.work()
     assert read(page) == "Name it Hedge rows Ask tiny …"
     (button,) = re.findall(r"<button[^>]*>Hedge rows", page._detail.html)
-    assert 'title="Name it so: in 34 % of its documents, 12 times as often as in others"' in button
+    assert 'title="Name it so: in 34% of its documents, 12 times as often as in others"' in button
     fields = dict(re.findall(r'data-(do|id|value)="([^"]*)"', button))
     assert fields == {"do": "rename", "id": "L3:1", "value": "Hedge rows"}
     page.handle({"do": "select", "id": "L3:2"})

@@ -73,7 +73,7 @@ def test_figures_of_a_run_that_trains_have_the_newest_shares_and_name_their_step
     table = read_table(path, "groups", column="source").set_index(["topic", "group"]).sort_index()
     figure = plots.groups((path, 1), column="source")
     assert find_parts(figure, hv.Points)[0].dimension_values(0).tolist() == table["share"].tolist()
-    assert figure.opts.get("plot").kwargs["xlabel"] == "share of words, mini-batch 400, 90 % intervals: documents"
+    assert figure.opts.get("plot").kwargs["xlabel"] == "share of words, mini-batch 400, 90% intervals: documents"
 
 
 def test_groups_have_the_numbers_of_the_table(store):
@@ -141,7 +141,7 @@ def test_both_backends_draw_them(store, backend):
     [
         (("time", "--unit", "month", "--moving", 3), ("Jan 2004", "share of words")),
         (("time", "--layer", 2, "--node", "L2:2", "--by", "documents"), ("mean share of documents",)),
-        (("groups", "--column", "source", "--most", 1), ("herald", "tribune", "90 % intervals")),
+        (("groups", "--column", "source", "--most", 1), ("herald", "tribune", "90% intervals")),
         (("groups", "--column", "rating", "--where", "source=herald"), ("share of words",)),
     ],
 )

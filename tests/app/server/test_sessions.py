@@ -49,7 +49,9 @@ from topiary.app.server.sessions import (
     repair_message_order,
 )
 from topiary.app.server.visit import SessionShell, Site
+from topiary.app.views.text import escape
 from topiary.engine import models
+from topiary.store import notes as annotations
 from topiary.store.errors import StoreError
 
 CHOSEN = (
@@ -94,11 +96,30 @@ def test_a_page_begins_before_its_session_is_built_and_sessions_are_built_in_tur
     with urlopen(address, timeout=20) as first, urlopen(address, timeout=20) as second:
         assert b"tp-skeleton" in first.read1(100_000)
         assert b"tp-skeleton" in second.read1(100_000)
-        assert open_server.ask("/topiary/icons/topiary.svg").status == 200
+        while not begun:
+            assert open_server.ask("/topiary/icons/topiary.svg").status == 200
+        time.sleep(2 * sessions._HEAD_START)
         assert len(begun) == 1
         may_end.set()
         assert b'"token"' in first.read()
         assert b'"token"' in second.read()
+
+
+def test_the_next_visitor_sees_a_view_before_a_session_is_built_until_its_topics_change(open_server, site):
+    def read_first() -> str:
+        answer = open_server.ask("/?page=explore&run=2").text
+        return answer.partition("<body>")[2].partition("bokeh.min.js?")[0].partition('id="tp-preview"')[2]
+
+    site.feed.hierarchy(2)
+    assert read_first() == ""
+    assert open_server.ask("/?page=explore&run=2").text.count('id="tp-preview"') == 1
+    top = site.feed.hierarchy(2).nodes(2)[0]
+    assert escape(site.feed.hierarchy(2).title(top)) in read_first()
+    assert "data-sheets" not in open_server.ask("/?page=guide&run=2").text
+    annotations.set_label(site.db, 2, top.layer, top.column + 1, "of oaks")
+    site.feed.relabel(2)
+    assert read_first() == ""
+    assert "of oaks" in read_first()
 
 
 def test_a_document_defines_the_components_of_pages_alone(open_server):

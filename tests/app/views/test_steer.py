@@ -65,6 +65,7 @@ def test_nearly_equal_topics_and_words_that_lead_everywhere_are_suggested(hierar
     merged = next(each for each in found if each.kind == "merge")
     assert {format_identity(merged.node), format_identity(merged.other)} == {"L1:1", "L1:2"}
     assert "99.9% alike" in merged.sentence
+    assert merged.sentence.startswith(f"Merge “{made.title(merged.node)}” and “")
     banned = [hierarchy.vocabulary.index(each.word) for each in found if each.kind == "ban"]
     first = np.argsort(-twin, axis=0, kind="stable")[:30]
     assert banned

@@ -47,7 +47,7 @@ def page():
 def test_the_page_shows_rare_shares_with_two_digits_and_what_changed(page):
     html = draw_word_page(page)
     assert "17 times in 12 documents, 0.0017% of the words of 9 of 20 documents" in html
-    assert "0.034%, last third 0.067%, difference +0.01% to +0.05% (90 % interval): more often." in html
+    assert "0.034%, last third 0.067%, difference +0.01% to +0.05% (90% interval): more often." in html
     assert "3 documents have no date and are left out." in html
     assert ">0.067%</b>" in html
     assert "less often" in draw_word_page(page._replace(over_time=page.over_time._replace(change=(-0.2, -0.1))))

@@ -50,7 +50,11 @@ def test_english_is_recognised_by_its_stop_words_without_loading_an_identifier(m
     results = "Leeds Bath Sale Gloucester Wasps Newcastle Saracens Harlequins Leicester Worcester in the cup of wales"
     found = recognise_languages([*[TEXTS["en"]] * 10, results + " Irish Northampton Bristol Exeter Orrell Rotherham"])
     assert found.languages == {"en": 1.0}
+    names = "button menu label listbox canvas scrollbar spinbox checkbutton radiobutton separator treeview notebook "
+    few = recognise_languages([*[TEXTS["en"]] * 40, names * 2])  # two dozen of some 3,000 words
+    assert few.languages == {"en": 1.0}
     monkeypatch.undo()
+    assert set(recognise_languages([*[TEXTS["en"]] * 40, TEXTS["de"]]).languages) == {"en", "de"}
     assert recognise_languages([TEXTS["en"], TEXTS["nl"], TEXTS["nl"]]).main == ("nl", "en")
 
 

@@ -124,7 +124,10 @@ def test_with_labels_it_says_what_they_bought_and_cost():
         == "With labels the topics name the right label for 96% of test documents; point perplexity is 2.0% higher."
     )
     told = say(opinionated(("x", "y"), ()), accuracies=(accuracy, None), estimates=perplexities(800.0, 784.0))
-    assert told == "Without labels the topics name no labels, A the right one for 96%; point perplexity is 2.0% lower."
+    assert told == (
+        "Without labels B names none, where A names the right one for 96% of test documents; "
+        "point perplexity is 2.0% lower."
+    )
     both = opinionated(("space", "sport"), ("space", "sport"))
     told = say(both, b=run(8, seed=2), accuracies=(LabelAccuracy(0.93, "test"), accuracy))
     assert told == "With another seed the topics name the right label for 96% of test documents, A for 93%."

@@ -187,7 +187,7 @@ def test_a_pair_is_marked_where_it_is_less_alike_than_nearly_all_pairs_of_two_se
     listing = compare_table.PairListing("score", 1, None, 99, (floor, NAN, NAN))
     html = compare_table.draw_pair_table(comparison, listing)
     assert html.count("cm-beyond") == html.count("More than chance: ") == 4
-    assert "; 4 of the pairs less alike than 95 % of those of two seeds" in html
+    assert "; 4 of the pairs less alike than 95% of those of two seeds" in html
     assert html.count("No more than chance: ") == len(scores) - 4
     assert "chance" not in compare_table.draw_pair_table(comparison, compare_table.PairListing("score", 1, None, 99))
 
@@ -220,7 +220,7 @@ def test_the_point_perplexity_is_one_figure_and_says_what_it_is_of() -> None:
     row = rows["point perplexity"]
     assert (row.a, row.b) == ("3,032.0", "2,485.0")
     assert row.report.tip.startswith("A: Held-out words")
-    assert "20 + 20 sweeps, 312 test documents, 80 % of each observed. B: Held-out" in row.report.tip
+    assert "20 + 20 sweeps, 312 test documents, 80% of each observed. B: Held-out" in row.report.tip
     assert [name for name in rows if "perplexity" in name] == ["point perplexity"]
     judged = {each.name: each for each in head.pair_settings(done, earlier, ({"mean_perplexity": 2900.0}, {}))}
     both = judged["perplexity of the mean topics"]

@@ -150,7 +150,7 @@ def test_a_line_marks_what_comes_in_and_what_never_leaves(hierarchy):
     assert html.count("% of the way") == 3
     assert html.count('class="dc-stay"') >= 3
     assert html.count('class="dc-new"') >= 1
-    assert "+ nan" not in html.split("50 %")[0]
+    assert "+ nan" not in html.split("50%")[0]
 
 
 @pytest.mark.parametrize(("top", "layer"), [([[0.9, 0.1], [0.1, 0.9]], 2), ([[0.5, 0.5], [0.5, 0.5]], 1)])

@@ -150,7 +150,7 @@ def test_shares_are_in_percent_and_children_under_one_percent_are_folded() -> No
     hierarchy.phi[1][:, hierarchy.place(node)] = weights
     html = draw_topic(hierarchy, node, 1.0, [])
     children = html[html.index("<h3>Children") :]
-    listed, _, folded = children.partition("<summary>and 1 under 1 %</summary>")
+    listed, _, folded = children.partition("<summary>and 1 under 1%</summary>")
     assert [listed.count(f">{share}</small>") for share in ("50%", "30%", "15%", "5.0%")] == [1, 1, 1, 1]
     assert ">&lt;0.01%<" in folded
     assert not re.search(r"\d(\.\d+)?e-\d", html)

@@ -51,13 +51,21 @@ def test_the_parts_of_a_topic_in_its_parents_sum_to_one_and_what_is_elsewhere_is
     assert describe_elsewhere(hierarchy, both) == {}
 
 
-def test_a_title_stands_in_the_bar_only_where_it_fits_whole(hierarchy: Hierarchy) -> None:
+def test_a_title_in_the_bar_is_whole_or_ends_after_the_words_that_fit(hierarchy: Hierarchy) -> None:
     root, titles = hierarchy.nodes(3)[0], [replace_unprintable(hierarchy.title(node)) for node in hierarchy.nodes(3)]
-    wide, narrow = (draw_share_bar(hierarchy, 3, (root,), width) for width in (20_000.0, 120.0))
-    assert [unescape(text) for text in re.findall(r">([^<]*)</button>", wide)] == titles
-    assert re.findall(r">([^<]*)</button>", narrow) == [""] * len(titles)
-    assert all(title in unescape(narrow) for title in titles)  # on hover
-    assert wide.count('aria-current="true"') == 1
+    drawn = {width: draw_share_bar(hierarchy, 3, (root,), width) for width in (20_000.0, 900.0, 120.0)}
+    wide, middle, narrow = (
+        [unescape(text) for text in re.findall(r">([^<]*)</button>", bar)] for bar in drawn.values()
+    )
+    assert wide == titles
+    assert narrow == [""] * len(titles)
+    parts = {text: title for text, title in zip(middle, titles, strict=True) if text not in ("", title)}
+    assert parts
+    for text, title in parts.items():
+        assert text.endswith("…")
+        assert title[len(text) - 1] in ", "  # a whole word is the last
+    assert all(title in unescape(drawn[120.0]) for title in titles)  # on hover
+    assert drawn[20_000.0].count('aria-current="true"') == 1
 
 
 def test_a_sentence_says_what_most_of_the_root_is(hierarchy: Hierarchy) -> None:

@@ -124,7 +124,7 @@ def test_list_and_strip_tell_one_point_perplexity_and_what_it_is_of():
     row = run(state="finished", point_perplexity=2485.0)
     of = (
         "Held-out words, lower is better. Topics: those of the last step alone. 20 + 20 sweeps, 312 test documents, "
-        "80 % of each observed."
+        "80% of each observed."
     )
     html = draw_runs([row], lambda _: "finished", lambda _: (2800.0, 2485.0), 7)
     assert re.findall(r"<b>([\d,.]+)</b>\s*<span[^>]*>point perplexity", html) == ["2,485.0"]
@@ -158,7 +158,7 @@ def test_the_end_of_a_run_is_told_in_its_card_without_saying_twice_that_it_ended
 
 
 def test_the_end_of_a_run_says_whether_its_curve_still_fell_and_repeats_no_figure():
-    about = "20 + 20 sweeps, 312 test documents, 80 % of each observed"
+    about = "20 + 20 sweeps, 312 test documents, 80% of each observed"
     last = f"finished: point perplexity 812.3 ({about}), no longer improving since step 210"
     row = run(state="finished", message=last, ended=datetime.now(UTC), point_perplexity=812.3)
     strip = kpis.draw_kpis(row, kpis.RunHealth("finished", -0.1, 40, "no longer improving since step 210"))

@@ -70,7 +70,7 @@ def test_an_edge_is_marked_as_sure_within_this_run_or_by_the_other_seeds_that_fo
     kept = {format_identity(edge.above) + format_identity(edge.below) for edge in drawn.part.edges}
     assert {key for key, tip in tips.items() if "sure within this run: above the threshold with" in tip} == kept
     assert 0 < len(kept) < len(tips)
-    assert "only edges sure within this run (90 %)" in write_caption(alone, sure)
+    assert "only edges sure within this run (90%)" in write_caption(alone, sure)
     svg = draw_tree(seeds, every).svg
     assert "found by 1 of 2 other seeds&#10;" in svg
     assert "only edges found by both other seeds" in write_caption(seeds, sure)
