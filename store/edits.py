@@ -114,11 +114,12 @@ def add_edits(connection: Connection, run: int, new: Sequence[NewEdit]) -> list[
 def insert_edits(connection: Connection, run: int, new: Iterable[NewEdit]) -> list[int]:
     """Add edits inside a transaction that holds the run, or creates it; return their numbers."""
     last = connection.execute(select(func.max(edits.c.edit)).where(edits.c.run == run)).scalar() or 0
-    added = {"run": run, "state": WAITING, "changed": (), "created": now()}
-    rows = [each._asdict() | added | {"edit": number} for number, each in enumerate(new, last + 1)]
-    for row in rows:
-        connection.execute(insert(edits).values(**row))
-    return [row["edit"] for row in rows]
+    numbers = []
+    for each in new:
+        numbers.append(last := each.edit or last + 1)
+        values = each._asdict() | {"run": run, "edit": last, "state": WAITING, "changed": (), "created": now()}
+        connection.execute(insert(edits).values(**values))
+    return numbers
 
 
 def read_edits(connection: Connection, run: int) -> list[EditRow]:
