@@ -483,7 +483,7 @@ class Trainer:
     def _write_snapshot(
         self, training: "Training", position: "Position", info: "Info", plan: Plan, *, last: bool, waits: bool
     ) -> "Position":
-        """Place examples, unless somebody waits, and write a snapshot; return the position with them, and titles."""
+        """Place examples, unless a user waits, and write a snapshot; return the position with these, and titles."""
         from topiary.app.jobs.records import index_titles, pack_snapshot
 
         claim = self.claim

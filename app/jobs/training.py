@@ -398,7 +398,7 @@ class Training:
     def place(self, position: Position, plan: Plan, *, every: bool, waits: bool = False) -> Position:
         """Place the next few example documents in the hierarchy, or all with ``every`` or after widths changed.
 
-        With ``waits`` they are left to the next snapshot, because somebody waits for this one.
+        With ``waits`` they are left to the next snapshot, because a user waits for this one.
         """
         n_placed = plan.placed_documents
         widths = tuple(phi.shape[1] for phi in self.kernel.topics(position.state).phi)

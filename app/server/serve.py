@@ -75,11 +75,11 @@ from topiary.app.server.login import (
     LogoutForm,
     WithoutLogin,
 )
-from topiary.app.server.previews import Previews
 from topiary.app.server.sessions import (
     LARGEST_MESSAGE,
     SHED,
     ChosenSession,
+    Previews,
     SessionOwner,
     SessionPage,
     SessionRefusal,

@@ -10,10 +10,10 @@ import calendar
 import logging
 import time
 import weakref
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, wraps
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakSet
 
 import bokeh
@@ -46,10 +46,12 @@ from tornado.ioloop import IOLoop
 from tornado.iostream import StreamClosedError
 from tornado.routing import Matcher
 
+from topiary.app.analysis.hierarchy import Hierarchy
+from topiary.app.live.feed import Feed
+from topiary.app.pages.components import Board, TreeView
 from topiary.app.server.access import Authentication
 from topiary.app.server.guarded_files import UnreadRequest
 from topiary.app.server.hosts import POLICY, Hosts, make_nonce, make_policy, send_sentence
-from topiary.app.server.previews import PREVIEW, Previews
 from topiary.app.views.theme import PageStart
 
 
@@ -163,8 +165,12 @@ _CHOSEN_SESSION = (
 )
 _LARGEST_HEAD = 10_000  # largest number of bytes of a message's header, and of its metadata
 
+PREVIEW = "preview"  # the name of the preview among the variables of a document
+_MOST_PREVIEWS = 24  # in memory, of about 60 kB
 _HEAD_START = 0.03  # seconds for a browser to paint the beginning of a page, and to ask for the scripts
-_STEPS = 6  # steps of the loop between two pages: of many visitors at once, each other request waits for one page
+# Steps of the loop between two pages, and seconds of each, in which other visitors' browsers answer: of many at once,
+# each other request waits for one page, and a document, which takes several answers, for two or three.
+_STEPS, _PAUSE = 6, 0.0015
 
 log = logging.getLogger("topiary.sessions")
 
@@ -212,6 +218,68 @@ class SessionRefusal(UnreadRequest):
     def prepare(self) -> None:
         """Answer every method."""
         send_sentence(self, 403, _CHOSEN_SESSION)
+
+
+class Preview(NamedTuple):
+    """A page as HTML, which browsers show until they have its scripts, and the hierarchy that it shows.
+
+    It looks like the page and answers to nothing.  ``snapshot`` is 0 for the newest.
+    """
+
+    html: str
+    run: int
+    snapshot: int
+    hierarchy: Hierarchy | None
+
+
+class Previews:
+    """The previews of the pages that were opened last.
+
+    Parameters
+    ----------
+    feed : Feed
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._drawn: dict[Hashable, Preview] = {}
+
+    def find(self, key: Hashable) -> str:
+        """Return the HTML kept for a request; an empty text if there is none, or other topics or names by now."""
+        preview = self._drawn.get(key)
+        if preview is None or self._feed.get_cached_hierarchy(preview.run, preview.snapshot) is not preview.hierarchy:
+            return ""
+        return preview.html
+
+    def keep(self, key: Hashable, preview: Preview) -> None:
+        """Keep a preview for requests like the one that it was drawn for."""
+        self._drawn.pop(key, None)
+        self._drawn[key] = preview
+        if len(self._drawn) > _MOST_PREVIEWS:
+            del self._drawn[next(iter(self._drawn))]
+
+
+def draw_preview(layout: Any) -> str:
+    """Return the page Explore as HTML; an empty text if it shows no tiles."""
+    if not any(isinstance(each, TreeView) and 'class="tp-tiles"' in each.svg for each in layout):
+        return ""
+    parts = "".join(_draw_part(each.css_classes, *_draw_component(each)) for each in layout)
+    return f'<div id="tp-preview" inert>{_draw_part(layout.css_classes, ("menu", "explore"), parts)}</div>'
+
+
+def _draw_component(component: Any) -> tuple[Sequence[str], str]:
+    """Return the style sheets and the content of a component."""
+    if isinstance(component, TreeView):
+        svg = component.svg.replace('class="tp-tiles"', 'class="tp-canvas"')
+        return component.sheets, f'<div class="tp-stage" data-kind="tiles">{svg}</div>'
+    if isinstance(component, Board):
+        return ("board", *component.sheets), f'<div class="tp-board">{component.html}</div>'
+    return (), ""  # the film is drawn in the browser
+
+
+def _draw_part(classes: Sequence[str], sheets: Sequence[str], content: str) -> str:
+    """Return an element whose content ``js/page.js`` moves into a shadow root with these style sheets."""
+    return f'<div class="{" ".join(classes)}"><template data-sheets="{" ".join(sheets)}">{content}</template></div>'
 
 
 class SessionPage(DocHandler):
@@ -262,7 +330,7 @@ class SessionPage(DocHandler):
                 if not self._is_left:
                     await self._send_rest(nonce, None if preview else key)
                 for _ in range(_STEPS):
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(_PAUSE)
 
     def _identify_view(self) -> Hashable:
         """Return what decides how a page looks before its components are there; None if its address names no run."""

@@ -35,8 +35,7 @@ from topiary.app.pages.explore_reading import reset_tab
 from topiary.app.pages.runs import NoRunPage, make_fork_tab
 from topiary.app.pages.session import ANOTHER_RUN
 from topiary.app.server.access import Authentication
-from topiary.app.server.previews import PREVIEW, Preview, draw_preview
-from topiary.app.server.sessions import close_connections, forget_document
+from topiary.app.server.sessions import PREVIEW, Preview, close_connections, draw_preview, forget_document
 from topiary.app.views import theme, top_bar
 from topiary.app.views.markup import name_run
 from topiary.app.views.top_bar import NAMES, PAGES, WITHOUT_A_RUN
