@@ -216,7 +216,7 @@ def _list_edited(made: Sequence[EditRow], words: Sequence[str]) -> dict[Node, st
     for row in made:
         what = f"{row.kind} {', '.join(words[word] for word in row.words)}".strip()
         about = row.topics[:-1] if row.kind == "place" else (row.topic, *row.topics)
-        for topic in dict.fromkeys(new.get(topic, topic) for topic in about):
+        for topic in dict.fromkeys(new.get(each, each) for each in about if each is not None):
             if topic is not None:
                 asked.setdefault(Node(row.layer, topic - 1), []).append(what)
     return {node: "; ".join(phrases) for node, phrases in asked.items()}
