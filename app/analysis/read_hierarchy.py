@@ -211,12 +211,12 @@ def read_hierarchy(db: Database, row: RunRow, snapshot: SnapshotRow, words: Corp
 
 def _list_edited(made: Sequence[EditRow], words: Sequence[str]) -> dict[Node, str]:
     """Return what edits have asked of topics: ``keep gold, silver; pin``."""
-    new = {-row.edit: row.topic for row in made}  # as other edits name their topics
+    new = {-row.edit: row.topic or 0 for row in made}  # as other edits name their topics
     asked: dict[Node, list[str]] = {}
     for row in made:
         what = f"{row.kind} {', '.join(words[word] for word in row.words)}".strip()
-        about = row.topics[:-1] if row.kind == "place" else (row.topic, *row.topics)
-        for topic in dict.fromkeys(new.get(each, each) for each in about if each is not None):
-            if topic is not None:
+        about = row.topics[:-1] if row.kind == "place" else (row.topic or 0, *row.topics)
+        for topic in dict.fromkeys(new.get(topic, topic) for topic in about):
+            if topic:
                 asked.setdefault(Node(row.layer, topic - 1), []).append(what)
     return {node: "; ".join(phrases) for node, phrases in asked.items()}

@@ -193,7 +193,7 @@ def describe_draft(hierarchy: Hierarchy, order: EditOrder) -> str:
 
 
 def _quote_title(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the title of a topic as it stands in a sentence, where its words must be told from the others."""
+    """Return the title of a topic in quotation marks, which tell its words from those of the sentence."""
     return f"“{shorten(hierarchy.title(node), 40)}”" if hierarchy.has(node) else format_identity(node)
 
 
