@@ -116,10 +116,9 @@ def insert_edits(connection: Connection, run: int, new: Iterable[NewEdit]) -> li
     last = connection.execute(select(func.max(edits.c.edit)).where(edits.c.run == run)).scalar() or 0
     numbers = []
     for each in new:
-        last = each.edit or last + 1
+        numbers.append(last := each.edit or last + 1)
         values = each._asdict() | {"run": run, "edit": last, "state": WAITING, "changed": (), "created": now()}
         connection.execute(insert(edits).values(**values))
-        numbers.append(last)
     return numbers
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType, SimpleNamespace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from topiary.app.views.html import render
 from topiary.app.views.text import format_percent, shorten, write_sentence
 from topiary.engine.hierarchy.tree import Node
 from topiary.engine.steering.edit import BAN, KEEP, MERGE, OUT, PLACE, SEED, SPLIT, STRENGTHS
-from topiary.engine.steering.suggest import EditProposal, find_bans
+
+if TYPE_CHECKING:
+    from topiary.engine.steering.suggest import EditProposal
 
 WORDS = 12  # words of a topic that can be edited where they stand
 _ALIKE, _OFFERED = 0.6, 8  # likeness from which two topics are offered to be merged, and partners offered
@@ -233,8 +235,10 @@ def suggest_edits(
 
 
 @lru_cache(maxsize=4)
-def _list_bans(hierarchy: Hierarchy) -> list[EditProposal]:
+def _list_bans(hierarchy: Hierarchy) -> "list[EditProposal]":
     """Return the words to ban that are worth a look; finding them takes longer than drawing the page."""
+    from topiary.engine.steering.suggest import find_bans  # loads kernels, which the other pages do without
+
     return find_bans(hierarchy.projections[0])[:_SUGGESTED]
 
 

@@ -132,4 +132,4 @@ def test_a_command_that_queues_a_run_loads_little(db):
     passed = json.loads(made.stdout)
     files = [each for each in passed["files"] if is_of_program(each)]
     assert len(files) <= 20
-    assert len(passed["modules"]) <= 55
+    assert len(passed["modules"]) <= 54
