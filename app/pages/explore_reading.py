@@ -1,6 +1,7 @@
 """What Explore reads in other threads, and the sentences and files that it makes of that."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from topiary.app.analysis.hierarchy import Hierarchy
@@ -49,7 +50,12 @@ def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarc
 def explain_children(context: Context, run: int) -> str:
     """Return the sentence of a run's model about child topics; empty if there is no such run."""
     row = context.feed.run(run)
-    return "" if row is None else str(models.load(row.model).CHILD)
+    return "" if row is None else _explain_model(row.model)
+
+
+@cache
+def _explain_model(model: str) -> str:
+    return str(models.load(model).CHILD)
 
 
 def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> SearchResult:
