@@ -480,7 +480,7 @@ def _describe_share(part: int, whole: int) -> str:
     """Describe a share, in words if it is a simple fraction.
 
     >>> _describe_share(9, 10), _describe_share(2, 3), _describe_share(5, 5), _describe_share(61, 100)
-    ('nine of ten', 'two of three', 'all', '61 % of the')
+    ('nine of ten', 'two of three', 'all', '61% of the')
     """
     if part == whole:
         return "all"
