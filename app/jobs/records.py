@@ -67,7 +67,8 @@ def check_topics(topics: Topics, minibatch: int) -> None:
     """
     named = {f"the topics of layer {layer}": phi for layer, phi in enumerate(topics.phi, start=1)}
     for name, values in (named | {"the popularities of the top layer (r)": topics.r}).items():
-        if not np.all(np.abs(values) <= MOST):
+        least, most = values.min(initial=0.0), values.max(initial=0.0)  # not a number if one of them is not
+        if not -MOST <= least <= most <= MOST:
             raise ArithmeticError(
                 f"{name} are no longer finite numbers after mini-batch {minibatch}; try a smaller step size"
             )
