@@ -37,6 +37,7 @@ PAINT_TARGET, CONTENT_TARGET, SNAPSHOT_TARGET, TREE_TARGET = 0.35, 0.8, 0.5, 0.1
 WAIT_TARGET = 3.0  # builds of one page that another request waits for, at most
 BARE = "import panel, sys; panel.serve(lambda: panel.pane.Markdown('Topiary'), port=int(sys.argv[1]), show=False)"
 BARE_SHOWN = "() => window.deep('p').some(each => each.textContent === 'Topiary')"
+LOOK = 20  # milliseconds between two looks at a page; looking at every frame would slow down what it waits for
 ROOTS, NODES = 9, 60  # a root has 2 children and 4 grandchildren: 63 topics
 FIRST, LAST = 50, 1000  # mini-batches of the planted run
 
@@ -133,7 +134,7 @@ def visit(chromium: Any, url: str, ready: str, visits: int) -> tuple[list[float]
     for number in range(visits + 1):
         page = fresh(chromium)
         page.goto(url, wait_until="commit")
-        page.wait_for_function(ready, polling="raf")
+        page.wait_for_function(ready, polling=LOOK)
         at = page.evaluate("() => performance.now()")
         if number:
             painted.append(page.evaluate(PAINTED) / 1e3)
@@ -170,7 +171,7 @@ def new_snapshot(chromium: Any, url: str, db: Database, row: RunRow, visits: int
     for minibatch in range(LAST + 1, LAST + 1 + visits):
         grow(db, row, minibatch)
         began = time.perf_counter()
-        page.wait_for_function(NEWEST, arg=f" {minibatch:,}", polling="raf")
+        page.wait_for_function(NEWEST, arg=f" {minibatch:,}", polling=LOOK)
         seconds.append(time.perf_counter() - began)
     page.context.close()
     notify("new snapshot on screen", seconds, SNAPSHOT_TARGET, bare)
