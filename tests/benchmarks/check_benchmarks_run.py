@@ -159,7 +159,7 @@ def test_the_benchmark_of_a_large_corpus_prints_ratios_to_its_targets(capsys):
 def test_the_screen_benchmark_prints_ratios_to_its_targets(capsys):
     browsed(screen, "--visits", "1", "--crowd", "3")
     out = capsys.readouterr().out
-    assert len(RATIO.findall(out)) == 7
+    assert len(RATIO.findall(out)) == 8
     assert len(re.findall(r"[\d.]+ times a bare page", out)) == 6
     assert int(re.search(r"tree of (\d+) topics", out)[1]) >= screen.NODES
 

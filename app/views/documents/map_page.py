@@ -237,7 +237,7 @@ def _list_chips(head: MapHead, hierarchy: Hierarchy) -> list[MapChip]:
         condition = parse_condition(text)
         node = condition.node
         if node is not None and hierarchy.has(node):
-            share = "" if condition.value == STRONGEST else f", {condition.value.replace('%..', ' % or more')}"
+            share = "" if condition.value == STRONGEST else f", {condition.value.replace('%..', '% or more')}"
             chips.append(MapChip(f"Topic: {hierarchy.title(node)}{share}", "unfilter", text, "dm-of-topic"))
         elif condition.column not in listed:
             is_dated = head.dates is not None and condition.column == head.dates.column and condition.value
