@@ -268,26 +268,23 @@ def read_name(text: str) -> str:
     return text
 
 
-def read_share(text: str) -> float:
-    """Return a number from 0 to 1; raise an error for any other text."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1; got {text!r}")
-    return value
+def read_number(high: float, what: str) -> Callable[[str], float]:
+    """Return a function that reads a number from 0 to ``high`` and raises an error, which says ``what``, for others."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0.0 <= value <= high:
+            raise argparse.ArgumentTypeError(f"must be a number {what}; got {text!r}")
+        return value
+
+    return read
 
 
-def read_weight(text: str) -> float:
-    """Return a finite number of at least 0; raise an error for any other text."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a number of at least 0; got {text!r}")
-    return value
+read_share = read_number(1.0, "from 0 to 1")
+read_weight = read_number(sys.float_info.max, "of at least 0")
 
 
 def read_size(text: str) -> int:
